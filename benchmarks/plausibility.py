@@ -14,6 +14,7 @@ the fit and with each family of LMs, or each corpus, left out. Then: right table
 
 import argparse
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,8 @@ SEEDS = (1, 3)
 PUBLISHED = {"provo": "luke_2018_dl", "natural_stories": "futrell_2018_dl", "brown": "smith_2013"}
 REFERENCE = {"txl_surp": "Transformer-XL", "ngram_surp": "5-gram", "grnn_surp": "LSTM"}
 LOG2 = np.log(2)
+#: (LM, corpus) → means over the tokens of each word, bits
+MEANS: dict[tuple[str, str], np.ndarray] = {}
 
 
 def shifted(part, _):
@@ -65,6 +68,36 @@ DAMAGES = {
     "100 words with one value": (100, lambda part, _: np.full(len(part), np.nanmedian(part))),
 }
 """Name → number or share of neighbouring words (None: all), and what is done with them."""
+
+
+def of_two(words, bits, draw):
+    """Return two texts of a table, the first in nats; None without two of 450 words."""
+    sizes = words["item"][np.isfinite(bits)].value_counts()
+    if len(sizes := sizes[sizes >= 450]) < 2:
+        return None
+    first, second = draw.choice(sizes.index, 2, replace=False)
+    here = words["item"].isin([first, second]).to_numpy()
+    words, bits = words[here].reset_index(drop=True), bits[here]
+    return words, np.where(words["item"] == first, bits * LOG2, bits)
+
+
+def with_zeros(words, bits, _):
+    """Give 0 to words of more than eight letters that stand once."""
+    plain = words.word.str.lower()
+    unknown = (plain.str.len() > 8) & ~plain.duplicated(keep=False)
+    return words, np.where(unknown, 0, bits)
+
+
+def without_first(words, bits, _):
+    """Give 0 to the first word of each sentence."""
+    return words, np.where(words.sentence.duplicated(), bits, 0)
+
+
+OF_TABLES = {
+    "one of two texts in nats": of_two,
+    "0 for unknown words": with_zeros,
+    "0 for first words": without_first,
+}
 
 
 def tables(mirrors: list[Path], published: Path | None) -> Iterator[tuple]:
@@ -126,6 +159,7 @@ def _sentences(mirrors: list[Path]) -> Iterator[tuple]:
             number.astype(str).tolist(), number.tolist(), frame.word.astype(str).tolist()
         )
         kind = {"gpt2": "GPT-2", "lstm": "LSTM"}[lm]
+        MEANS[lm, f"SAP {subset}"] = frame.mean_surprisal_base2.to_numpy()
         yield kind, lm, f"SAP {subset}", words, frame.sum_surprisal_base2.to_numpy()
 
 
@@ -154,8 +188,11 @@ def _published(
             else:
                 at = [keys[corpus][key] for key in zip(frame.sentid, frame.sentpos, strict=True)]
             kept = np.array(at) >= 0
+            means = bits.copy()
             bits[np.array(at)[kept]] = frame.Surprisal.to_numpy()[kept] / LOG2
+            means[np.array(at)[kept]] = (frame.Surprisal / frame.NumTokens).to_numpy()[kept] / LOG2
             lm = path.name.split("__")[1].removesuffix(".causal.output")
+            MEANS[lm, corpus] = means
             size = "130 to 430 M" if re.search(r"1[36]\dm|4[13]0m|430m|370m", lm) else "0.8 to 3 B"
             if corpus == "provo":  # from here on they are moved by a word (docs/surprisal.md)
                 bits[2690:] = np.nan
@@ -235,6 +272,13 @@ def curve(found: list[tuple], draws: int) -> pd.DataFrame:
                 unit = "nats" if damage == "bits called nats" else "bits"
                 told = refused(words, damaged, unit)
                 rows.append((damage, kind, corpus, lm, told is not None))
+        for damage, change in OF_TABLES.items():
+            draw = np.random.default_rng(zlib.crc32(f"{lm} {corpus}".encode()))
+            if (changed := change(words, bits, draw)) is not None:
+                rows.append((damage, kind, corpus, lm, refused(*changed) is not None))
+        if (means := MEANS.get((lm, corpus))) is not None:
+            told = refused(words, means)
+            rows.append(("means over tokens", kind, corpus, lm, told is not None))
     table = pd.DataFrame(rows, columns=["damage", "kind", "corpus", "lm", "refused"])
     by_kind = table.groupby(["damage", "kind"], sort=False).refused.agg(["size", "mean"])
     return by_kind.rename(columns={"size": "tables", "mean": "refused"}).reset_index()

@@ -329,6 +329,28 @@ def test_a_table_of_surprisals_gives_lms(tmp_path):
     assert "logprob: lp" in described(logs)[1]
 
 
+def test_one_column_of_an_lm_is_read(tmp_path):
+    sums = np.linspace(2.5, 9, 13)
+    scores = words().assign(
+        mean_surprisal=sums - 1, sum_surprisal=sums, surprisal_base2=sums / np.log(2)
+    )
+    _, out, _ = described(save(scores, tmp_path / "lm.csv"))
+    (entry,) = yaml.safe_load(out)["lms"].values()
+    assert entry["surprisals"]["columns"]["surprisal"] == "surprisal_base2"
+    assert entry["surprisals"]["unit"] == "bits"
+    assert "left out: mean_surprisal: means over tokens" in out
+    assert "left out: sum_surprisal: 0.693 times surprisal_base2" in out
+
+
+def test_columns_of_a_larger_and_a_smaller_lm_that_are_swapped_are_noted(tmp_path):
+    known = save(words(), tmp_path / "words.csv")
+    large = np.linspace(2.5, 9, 13)
+    for is_right, values in ((True, (large + 1, large)), (False, (large, large + 1))):
+        named = dict(zip(("pythia_160m_surprisal", "pythia_2.8b_surprisal"), values, strict=True))
+        out = described(save(words().assign(**named), tmp_path / "lm.csv"), "--words", known)[1]
+        assert ("are their columns swapped?" in out) != is_right
+
+
 def test_the_unit_of_surprisals_is_told_by_their_words(tmp_path, shared_data):
     rds = shared_data / "naturalstories_reference_lms/natural_stories_surprisals.rds"
     table = anything.read(rds, anything.Style()).frame.iloc[:4000]

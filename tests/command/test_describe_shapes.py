@@ -4,6 +4,8 @@ Each is the sound table of `test_describe_damage` in another layout: the words a
 the true ones, or nothing is written and the message names the cause.
 """
 
+import json
+import pickle
 import re
 
 import numpy as np
@@ -11,7 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 from test_describe import described as described_with
-from test_describe_damage import READERS, STORIES, WHOLE, described, parsed
+from test_describe_damage import NAMES, READERS, STORIES, WHOLE, described, parsed
 
 from own_corpus import save
 from readingtimes.contracts import check_words
@@ -33,6 +35,8 @@ NUMBERED = WHOLE.pivot(index=["participant", "story"], columns="word_nr", values
 NUMBERED = NUMBERED.set_axis(
     [f"{ {'word': 'W', 'rt': 'RT'}[name] }{n}" for name, n in NUMBERED.columns], axis=1
 ).reset_index()
+MEANS = WHOLE.groupby(["story", "word_nr", "word"]).rt.mean().round(1).reset_index()
+MEANS = MEANS.assign(participant="MEAN")
 IDS = WHOLE.word_nr + WHOLE.story.map({"mill": 300, "harbour": 0, "garden": 100})
 LEFT = np.random.default_rng(8).random(len(WHOLE)) < 0.5
 OTHER = WHOLE.word.sample(frac=1, random_state=1).to_numpy()
@@ -103,6 +107,12 @@ WRONG = {
     "microseconds": (WHOLE.assign(rt=1000 * WHOLE.rt), "no microseconds"),
     "units in cells": (WHOLE.assign(rt=WHOLE.rt.astype(str) + " ms"), r"rt is named like a time.* ms, are no"),
     "words lost, n": (WHOLE[WHOLE.word_nr != 5].rename(columns={"word_nr": "n"}), "no word before 6"),
+    "clock times": (WHOLE.assign(rt=RISING), "are they clock times"),
+    "ticks": (WHOLE.assign(rt=WHOLE.rt // 16), "rt is named like a time, but its values, such as 21, are no"),
+    "a reader of means": (pd.concat([WHOLE, MEANS]), "'MEAN' are the means of the other subjects"),
+    "cells merged": (WHOLE.mask(WHOLE.eq(WHOLE.shift()) & WHOLE.columns.isin(NAMES[:2])), "1,764 of 1,776 cells are empty .merged"),
+    "words 10 to 14 alone": (WHOLE[WHOLE.word_nr.between(10, 14)], "word_nr looks like positions, but begins at 10"),
+    "measures below each other": (pd.concat([WHOLE.assign(measure=m) for m in ("FFD", "TFT")]).rename(columns={"rt": "value"}), r"rows: {measure: \[FFD\]}"),
     "first words lost, n": (WHOLE[WHOLE.word_nr > 1].rename(columns={"word_nr": "n"}), "no word before 2"),
 }  # fmt: skip
 
@@ -136,6 +146,66 @@ def test_the_cause_is_named(tmp_path, name):
     status, out, err = described(tmp_path / "mine.csv")
     assert status == 2 and yaml.safe_load(out or "#") is None
     assert re.search(message, err), err
+
+
+PLAIN = WHOLE.to_csv(index=False)
+LINES = PLAIN.splitlines()
+#: name → (content of a file, what the message says; None: the true words and times)
+FILES = {
+    "comments above": ("# made by a program\n# 12 readers, of 3\n" + PLAIN, None),
+    "aligned by spaces": (WHOLE.to_string(index=False), None),
+    "spaces before quotes": ("\n".join('"' + '", "'.join(row.split(",")) + '"' for row in WHOLE.assign(word=WHOLE.word.str.replace(",", ";")).to_csv(index=False).splitlines()) + "\n", None),
+    "columns of JSON": (WHOLE.to_json(), None),
+    "columns and rows of JSON": (WHOLE.to_json(orient="split"), None),
+    "lists of JSON": (json.dumps(WHOLE.to_dict("list")), None),
+    "a title above": ("Experiment 1: reading\nJune,,,,\n" + PLAIN, "line 1 does not name the 5 columns, line 3 does"),
+    "two headers": (",,,,rt\n" + PLAIN, "line 1 does not name the 5 columns, line 2 does"),
+    "the header again, in another order": (PLAIN + WHOLE[NAMES[::-1]].head(9).to_csv(index=False), "line 1778: the header again"),
+    "a name twice": (PLAIN.replace("word_nr", "rt", 1), "give each column a name of its own"),
+    "a pickle": (pickle.dumps(WHOLE), "is a pickle of Python"),
+    "SQLite": (b"SQLite format 3\0" + bytes(84), "is a database of SQLite"),
+}  # fmt: skip
+
+
+@pytest.mark.merge
+@pytest.mark.parametrize("name", FILES)
+def test_layouts_of_files_are_read_or_named(tmp_path, name):
+    content, message = FILES[name]
+    content = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "mine.csv").write_bytes(content)
+    status, out, err = described(tmp_path / "mine.csv")
+    if message is not None:
+        assert status == 2 and re.search(message, err), err
+        return
+    assert status == 0, err
+    words, times = parsed(out)
+    read = zip(times.subject, words.word.iloc[times.word_id], times.time_ms, strict=True)
+    word = WHOLE.word.str.replace(",", ";") if "quotes" in name else WHOLE.word
+    assert sorted(read) == sorted(zip(WHOLE.participant, word, WHOLE.rt, strict=True))
+    assert words.groupby("item", sort=False).size().tolist() == [
+        len(STORIES[story].split()) for story in words["item"].unique()
+    ]
+
+
+def test_a_title_above_the_header_of_a_workbook_is_named(tmp_path):
+    WHOLE.to_excel(tmp_path / "mine.xlsx", index=False, startrow=3)
+    _, _, err = described(tmp_path / "mine.xlsx")
+    assert "line 1 does not name the 5 columns, line 4 does" in err
+    with pd.ExcelWriter(tmp_path / "mine.xlsx") as book:
+        pd.DataFrame({"notes": ["12 readers"]}).to_excel(book, sheet_name="info", index=False)
+        WHOLE.to_excel(book, sheet_name="data", index=False)
+    _, _, err = described(tmp_path / "mine.xlsx")
+    assert "the first sheet alone is read, not data" in err
+
+
+def test_times_of_0_and_words_of_punctuation_are_noted(tmp_path):
+    odd = WHOLE.assign(
+        rt=WHOLE.rt.where(WHOLE.index % 90 > 0, 0),
+        word=WHOLE.word.where(WHOLE.word_nr % 12 > 0, "--"),
+    )
+    status, out, err = described_with(save(odd, tmp_path / "a.csv"))
+    assert status == 0, err
+    assert "20 times of Maze are 0" in out and "of the words are punctuation alone" in out
 
 
 def test_a_clock_of_fixations_is_no_measure(tmp_path):

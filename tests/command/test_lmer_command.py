@@ -173,6 +173,34 @@ def test_what_is_no_plain_number_is_said(change, said, data, tmp_path, monkeypat
         assert "day3 d" in shown.out
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d.assign(rt=d.rt.mask(d.index % 50 == 3, -999)), "rt is -999 in"),
+        (lambda d: d.assign(rt=d.rt.mask(d.index % 50 == 3, 99999)), "rt is 99999 in"),
+        (
+            lambda d: d.assign(subject=d.subject.astype(str).where(d.index % 9 > 0, d.subject.astype(str).str.upper())),
+            "subject has labels in two spellings",
+        ),
+        (lambda d: d.assign(day=[f"{each} d" for each in d.day]), "day has labels such as"),
+    ],
+)  # fmt: skip
+def test_what_may_be_no_value_or_another_label_is_said(
+    change, said, data, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    change(data.assign(subject="s" + data.subject.astype(str))).to_csv("times.csv", index=False)
+    assert call("times.csv", FORMULA) == 0
+    assert said in capsys.readouterr().err
+
+
+def test_semicolons_separate_as_commas_do(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data.to_csv("times.csv", index=False, sep=";", decimal=",")
+    assert call("times.csv", FORMULA) == 0
+    assert capsys.readouterr().out == summary(data) + "\n"
+
+
 def test_row_names_with_an_empty_name_are_no_fault(data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     data.to_csv("times.csv")

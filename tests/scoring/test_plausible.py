@@ -126,6 +126,23 @@ def test_a_stretch_that_differs_is_refused_with_its_words(kind):
     assert abs(first - 2000) < 0.3 * size + 10 and abs(last - 2000 - size) < 0.3 * size + 10
 
 
+def test_zeros_without_a_value_are_refused():
+    long = np.where(WORDS.word.str.len() > 7, 0, TRUE)
+    assert "are they unknown words" in implausible(WORDS, table(long), "bits")[0]
+    first = np.where(WORDS.sentence.duplicated(), TRUE, 0)
+    assert "the first word of each" in implausible(WORDS, table(first), "bits")[0]
+    for decimals in (0, 1):  # zeros of what an LM knows
+        assert implausible(WORDS, table(np.round(TRUE, decimals)), "bits") is None
+
+
+def test_one_of_two_texts_in_nats_is_refused():
+    words, bits = WORDS[:1992], TRUE[:1992] * DRAW.gamma(4, 1 / 4, 1992)
+    assert implausible(words, table(bits, words=words), "bits") is None
+    in_nats = np.where(words["item"] == "1", bits * np.log(2), bits)
+    problem, _ = implausible(words, table(in_nats, words=words), "bits")
+    assert "nats" in problem or "text '1' has 0." in problem
+
+
 def test_a_short_stretch_of_what_was_computed_here_is_no_shift():
     """Networks after two updates, whose surprisal is little but a number of tokens, have such stretches."""
     noisy = TRUE * np.random.default_rng(8).gamma(4, 1 / 4, len(TRUE))
@@ -265,3 +282,6 @@ def test_published_surprisals_of_experimental_sentences_pass(shared_data, subset
         )
         assert implausible(words, table(frame.sum_surprisal_base2, words=words), "bits") is None
         assert implausible(words, table(frame.sum_surprisal, words=words), "bits") is not None
+        for unit, means in (("bits", frame.mean_surprisal_base2), ("nats", frame.mean_surprisal)):
+            bits = table(means * BITS[unit], words=words)
+            assert "Give the sum" in implausible(words, bits, unit)[1]

@@ -110,6 +110,17 @@ def test_a_sign_that_cannot_be_is_refused_with_row_and_way_out(tmp_path):
         surprisal_table.value_column({"surprisal": "a", "logprob": "b"}, "bits")
 
 
+def test_z_scores_are_called_by_their_name(tmp_path):
+    z = np.random.default_rng(1).normal(size=60).round(3)
+    words = word_table(["a"] * 60, [0] * 60, [f"w{n}" for n in range(60)])
+    pd.DataFrame({"word_id": range(60), "z": z}).to_csv(tmp_path / "lm.csv", index=False)
+    for kind in ("surprisal", "logprob"):
+        with pytest.raises(REFUSALS, match=r"line \d+: z is .*z-scores, centred values"):
+            surprisal_table.score(
+                words, tmp_path / "lm.csv", columns={kind: "z", "word_id": "word_id"}
+            )
+
+
 def tokens_of(kind):
     """Cut the stories' texts as vocabularies do; give token, item, offset and log probability."""
     rng, rows = np.random.default_rng(3), []

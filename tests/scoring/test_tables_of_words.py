@@ -52,6 +52,31 @@ def test_a_row_per_reader_is_refused(lm):
     assert len(recency.surprisal(parts, lm)) == 9
 
 
+def test_positions_may_be_text_but_no_labels(lm, right):
+    table = frame(position=[str(n) for n in range(6, 15)])  # 10 is not before 6
+    mixed = table.sample(frac=1, random_state=3)
+    assert recency.surprisal(mixed, lm).sort_index().surprisal_bits.tolist() == right
+    with pytest.raises(InputError, match=r"row 0: position 'NP6' is no number"):
+        recency.surprisal(table.assign(position="NP" + table.position), lm)
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (frame(position=range(1, 10)).drop(index=3), "no word before 'down', its position 5"),
+        (frame([*WORDS[:7], "river%2C", "."]), "percent-encoding in river%2C"),
+        (frame([*WORDS[:7], "cafÃ©", "."]), "UTF-8 read as another encoding"),
+        (WORDS, "all 9 texts are a single word"),
+        (frame(["The old man", "went down"]), "words have spaces, such as 'The old man'"),
+    ],
+)
+def test_what_is_no_text_as_it_stands_is_warned_of(texts, said, lm, recwarn):
+    recency.surprisal(frame(position=range(1, 10)), lm)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match=said):
+        recency.surprisal(texts, lm)
+
+
 class OfAnotherLibrary:
     """A data frame with Arrow's interface alone, as Polars and DuckDB have it."""
 

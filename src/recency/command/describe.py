@@ -1,5 +1,6 @@
 """`recency describe`: describe a table and draft its config entry."""
 
+import itertools
 import os
 import re
 from collections.abc import Callable
@@ -20,6 +21,9 @@ from recency.command.lists import CHECKOUT
 from recency.errors import REFUSALS, InputError
 from recency.scoring import plausible, surprisal_table
 from recency.workflow.config import loading
+
+#: Number of parameters in an LM's name, such as pythia-2.8b.
+_SIZE = re.compile(r"(?<![a-z\d])(\d+(?:[._]\d+)?)([mb])(?![a-z])")
 
 
 def find(root: Path, name: str) -> pd.DataFrame | None:
@@ -148,6 +152,7 @@ def _surprisals(
     unit = f"{scores.unit}; not stated in the table (mean {scores.mean:.3g}): check it"
     names = ", ".join(f"{lm} in {column}" for lm, column in scores.columns.items())
     lines.append(f"{scores.value} ({scores.unit if scores.is_stated else unit}): {names}")
+    lines += [f"left out: {column}" for column in scores.left_out]
     return "\n".join(_lms(table, scores)) + "\n"
 
 
@@ -157,6 +162,7 @@ def _describe_scores(path: Path, words: pd.DataFrame, scores: Scores) -> list[st
     Raises InputError for surprisals that do not fit the words.
     """
     lines = []
+    bits_of = {}
     for number, (lm, column) in enumerate(scores.columns.items()):
         settings = {"columns": {scores.value: column, **scores.keys}, "missing": 1.0}
         scored = surprisal_table.score(words, path, unit=scores.unit, **settings)
@@ -171,6 +177,23 @@ def _describe_scores(path: Path, words: pd.DataFrame, scores: Scores) -> list[st
         declared = "probability" if scores.value == "probability" else scores.unit
         plausible.require_plausible(words, scored, lm=lm, dataset=path.name, unit=declared)
         lines += [f"{lm}: {note}" for note in scored.notes if note.startswith("plausible")]
+        bits_of[lm] = scored.table.surprisal_bits
+    return lines + _swapped(bits_of)
+
+
+def _swapped(bits: dict[str, pd.Series]) -> list[str]:
+    """Return a line for each LM with more surprisal than a smaller one of its family, by their names."""
+    lines, means = [], pd.DataFrame(bits).dropna().mean()
+    for lm, other in itertools.permutations(bits, 2):
+        sizes = [_SIZE.search(name.lower()) for name in (lm, other)]
+        if None in sizes or len({_SIZE.sub("", name.lower()) for name in (lm, other)}) > 1:
+            continue
+        large, small = (float(n[1].replace("_", ".")) * 1000 ** (n[2] == "b") for n in sizes)
+        if large > small and means[lm] > 1.02 * means[other]:
+            lines.append(
+                f"{lm} has more surprisal ({means[lm]:.3g} bits a word) than the smaller {other} "
+                f"({means[other]:.3g}): are their columns swapped?"
+            )
     return lines
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 import warnings
 from functools import partial
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STANDARD = "-"
+#: Most labels of a column that are no words of texts.
+_FEW = 50
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 #: Missing values in CSV and TSV; "None" and "null" may be levels of a factor.
 MISSING = ["", "NA", "NaN", "nan", "."]
@@ -76,8 +79,39 @@ def read(name: str) -> pd.DataFrame:
         except (ValueError, OSError, MemoryError, NotImplementedError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{shown(name)} cannot be read as parquet: {reason}") from None
-    frame = _plain_table(data, SEPARATORS[ending])
-    return _strict(name, data, SEPARATORS[ending]) if frame is None else frame
+    first, separator = data.partition(b"\n")[0].decode("latin-1"), SEPARATORS[ending]
+    if separator not in first:
+        separator = next((mark for mark in ";\t," if mark in first), separator)
+    frame = _plain_table(data, separator)
+    frame = _strict(name, data, separator) if frame is None else frame
+    for column in frame:
+        if note := _doubt(frame[column]):
+            _say(f"{shown(name)}: {column} {note}")
+    return frame
+
+
+def _doubt(column: pd.Series) -> str:
+    """Describe codes of missing values in a column of numbers, and labels in two spellings; "" without any."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(column):
+        return ""
+    if pd.api.types.is_numeric_dtype(column):
+        for value in (column.min(), column.max()):
+            if re.fullmatch(r"-?9{3,}(\.0)?", str(value)):
+                others = column[column != value]
+                count = len(column) - len(others) - int(column.isna().sum())
+                if count > 1 and (2 * others.abs().max() < abs(value) or value < 0 <= others.min()):
+                    return f"is {value:g} in {count:,} rows: leave these cells empty if values are missing there"
+        return ""
+    labels = column.drop_duplicates().dropna().astype("str")
+    same = labels.str.casefold().duplicated(keep=False)
+    if same.any() and (len(labels) <= _FEW or same.mean() > 0.5):
+        shown_ = ", ".join(map(repr, sorted(labels[same], key=str.casefold)[:2]))
+        return f"has labels in two spellings, {shown_}, which are different levels"
+    if len(labels) > 2 and labels.str.fullmatch(r"[-+]?\d[\d.,]*\s*[^\d\s]{1,3}").mean() > 0.95:
+        return f"has labels such as {labels.iloc[0]!r}, which are no numbers, but levels"
+    return ""
 
 
 _NUMBERS = 0.3

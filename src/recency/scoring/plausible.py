@@ -52,6 +52,14 @@ SHIFTED_HERE = 24.0
 OUTLIER = 9.0
 #: Fewest different words in a row with one value.
 CONSTANT = 20
+#: Fewest words that were filled with 0; least mean length of these, in standard deviations above that of all
+#: words (words that an LM predicts are short).
+FILLED, LONGER = 5, 0.25
+#: Least effect of punctuation after the word on √surprisal, as a share of its mean; sums over tokens have -.1 and
+#: more, means over tokens -.28 and less.
+OF_MEANS, MARKED = -0.2, 20
+#: Largest difference between a text and the others in the log of its mean against what its words and shape say.
+TEXTS_APART = 0.3
 #: log mean bits = a + b log(sd / mean of √surprisal) + c r + d (sd of words' lengths), at most that of unigrams.
 SHAPE, UNIGRAMS = (-0.286, -0.722, 1.752, 0.205), np.log(11.0)
 #: Largest deviation from it in languages other than English, on which it was fitted.
@@ -185,6 +193,8 @@ def _contradiction(
         return problem, "Check the corrected column: its rows and its unit"
     if unit is not None and (problem := _constant(words, bits)):
         return problem, "Check the table: an editor may have filled cells"
+    if unit is not None and (problem := _zeros(words, bits)):
+        return problem, "Leave their cells empty: without a probability they have no surprisal"
     if fit is None:
         return None
     if unit is not None and fit.r < RELATED:
@@ -193,8 +203,16 @@ def _contradiction(
             "that of any LM with .5 or more"
         )
         return problem, rows
-    contradiction = _other_unit(fit, unit) if unit is not None else None
-    return contradiction or _odd_stretch(words, fit, unit)
+    if unit is None:
+        return _odd_stretch(words, fit, unit)
+    if fit.of_marks < OF_MEANS:
+        problem = (
+            f"words before a punctuation mark have {-fit.of_marks:.0%} less of √surprisal than others, as means "
+            "over a word's tokens have, and sums do not"
+        )
+        return problem, "Give the sum over the tokens of each word"
+    found = _other_unit(fit, unit) or _odd_stretch(words, fit, unit)
+    return found or _odd_text(words, bits, fit, unit)
 
 
 def likely_unit(words: pd.DataFrame, bits: np.ndarray, unit: str) -> str:
@@ -244,23 +262,27 @@ class Prediction:
     ----------
     rows : array of int, shape (N,)
         The words with a value.
-    root, expected : array, shape (N,)
-        √surprisal, and its prediction, which includes the word's other occurrences.
+    root, by_word, expected : array, shape (N,)
+        √surprisal, its prediction, and one that includes the word's other occurrences.
     noise : float
         Standard deviation of the residuals.
     r : float
         Correlation of √surprisal with its prediction by length, frequency and repetition alone.
     lengths : float
         Standard deviation of the words' lengths.
+    of_marks : float
+        Effect of punctuation after a word, as a share of the mean; NaN for few such words.
     is_english : bool
     """
 
     rows: np.ndarray
     root: np.ndarray
+    by_word: np.ndarray
     expected: np.ndarray
     noise: float
     r: float
     lengths: float
+    of_marks: float
     is_english: bool
 
     @property
@@ -306,10 +328,12 @@ def prediction(words: pd.DataFrame, bits: np.ndarray) -> Prediction | None:
     return Prediction(
         rows,
         root,
+        by_word,
         expected,
         float(np.std(root - expected)) or 1e-9,
         _correlation(root, by_word),
         float(pd.Series(plain).str.len().std()),
+        _of_marks(inside, root),
         code in (None, languages.DEFAULT),
     )
 
@@ -333,6 +357,14 @@ def _features(words: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         word.str.contains(r"\W$").to_numpy(),
     ]
     return np.column_stack(columns).astype(np.float64), plain.to_numpy(str)
+
+
+def _of_marks(features: np.ndarray, root: np.ndarray) -> float:
+    """Return the effect of the last feature, punctuation after the word, as a share of the mean √surprisal."""
+    if not MARKED <= features[:, -1].sum() <= len(features) - MARKED:
+        return float("nan")
+    effect = np.linalg.lstsq(features, root, rcond=None)[0][-1]
+    return float(effect / root.mean())
 
 
 def _least_squares(features: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -420,6 +452,48 @@ def _constant(words: pd.DataFrame, bits: np.ndarray) -> str:
         f"{_stretch(words, same[[0, -1]])} all {len(same)} words have the surprisal "
         f"{bits[same[0]]:.4g} bits"
     )
+
+
+def _zeros(words: pd.DataFrame, bits: np.ndarray) -> str:
+    """Describe zeros that stand for no value: of all first words, or of words longer than most; "" without such."""
+    zero = bits == 0
+    if zero.sum() < FILLED:
+        return ""
+    shown = ", ".join(map(repr, words.word[zero].drop_duplicates()[:3]))
+    for unit, called in (("item", "text"), ("sentence", "sentence")):
+        first = ~words[unit].duplicated().to_numpy()
+        if first.sum() >= FILLED and zero[first].all():
+            return f"the first word of each {called} has 0 bits ({shown} …), as if it were certain"
+    length = words.word.str.len()[np.isfinite(bits)]
+    if length[zero[np.isfinite(bits)]].mean() < length.mean() + LONGER * length.std():
+        return ""
+    return (
+        f"{zero.sum():,} words have 0 bits ({shown} …), as if they were certain, though they are longer than most: "
+        "are they unknown words?"
+    )
+
+
+def _odd_text(
+    words: pd.DataFrame, bits: np.ndarray, fit: Prediction, unit: str
+) -> tuple[str, str] | None:
+    """Return a text whose surprisal has another size than that of the others, and a way out."""
+    item = words["item"].to_numpy()
+    noise = np.var(fit.root - fit.by_word)
+    counts = words["item"].iloc[fit.rows].value_counts()
+    for name, count in counts[counts >= LEAST_PREDICTED].items():
+        if len(fit.rows) - count < LEAST_PREDICTED:
+            continue
+        inside = item == name
+        here, part = inside[fit.rows], prediction(words[inside], bits[inside])
+        by_words = np.log(np.mean(fit.root[here] ** 2) / (np.mean(fit.by_word[here] ** 2) + noise))
+        apart = (part.deviation - fit.deviation + by_words) / 2 / (1 - count / len(fit.rows))
+        if abs(apart) > TEXTS_APART:
+            problem = (
+                f"text {name!r} has {np.exp(apart):.2g} times the surprisal that its words and that of the other "
+                "texts say"
+            )
+            return problem, f"Give all texts in one unit, {unit}"
+    return None
 
 
 def _best_stretch(gains: np.ndarray) -> tuple[float, np.ndarray]:

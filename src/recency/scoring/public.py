@@ -25,7 +25,7 @@ from recency.scoring.alignment import SPACE, UNMARKED
 from recency.scoring.lossy import lossy_settings
 from recency.scoring.next_word import word_entropy_settings
 from recency.scoring.results import UNKNOWN
-from recency.scoring.texts import VARIANTS, Spaces, Texts, as_words
+from recency.scoring.texts import VARIANTS, Spaces, Texts, as_words, warn_of
 from recency.scoring.tokenizer import begin_token
 
 #: Units of the table's rows.
@@ -235,6 +235,12 @@ def surprisal(
     InputError
         For invalid texts, settings or models.
 
+    Warns
+    -----
+    UserWarning
+        For words with damage (of another encoding, with HTML or percent-encoding), positions without
+        a word, and texts that are a single word each.
+
     Examples
     --------
     >>> import recency
@@ -268,6 +274,7 @@ def surprisal(
     """
     texts = in_pandas(texts)
     words = as_words(texts, space_after)
+    warn_of(words, bool(prefix))
     if scanpath is not None and prefix:
         raise InputError("scanpath: nobody fixated the words of a `prefix`; leave one of them out")
     prefixes = prefix_words.as_prefixes(prefix, words["item"].nunique())

@@ -16,7 +16,7 @@ from readingtimes.names import hint
 from readingtimes.own.columns import TOGETHER, numerals, style_of
 from recency.errors import InputError
 from recency.scoring import results
-from recency.scoring.plausible import require_plausible
+from recency.scoring.plausible import LEAST, require_plausible
 from recency.scoring.results import Result
 
 #: Contents of columns: the value, keys that identify its word, and optional further values.
@@ -277,6 +277,8 @@ def _bits(rows: strict_tables.Table, column: str, kind: str, unit: str) -> np.nd
         line = int(given.index[wrong][0])
         what = {"surprisal": "below 0", "logprob": "above 0"}.get(kind, "not above 0 and at most 1")
         more = f" ({wrong.sum():,} such rows)" if wrong.sum() > 1 else ""
+        if kind != "probability" and len(given) >= LEAST and 0.1 < (given < 0).mean() < 0.9:
+            way = "z-scores, centred values or residuals cannot be read: give the LM's own values"
         rows.fail(line, f"{column} is {rows[column][line]}, {what}, and no {kind}{more}; {way}")
     if kind == "probability":
         return -np.log2(given.to_numpy())

@@ -14,11 +14,13 @@ variants differ at the beginning and the end of a text:
 """
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 
+from readingtimes import checks
 from readingtimes.own.usual_names import is_named
 from recency.errors import InputError
 
@@ -26,6 +28,8 @@ Texts = str | Iterable[str] | Iterable[Iterable[str]] | pd.DataFrame
 Spaces = Iterable[Iterable[bool]]
 #: Column with the first character of each word in its original text.
 START = "start_character"
+#: Texts of a single word each, from which on they are warned of.
+SINGLE = 5
 
 
 def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
@@ -83,6 +87,39 @@ def as_words(texts: Texts, space_after: Spaces | None = None) -> pd.DataFrame:
     if space_after is None:
         return frame
     return frame.assign(space_after=_spaces_of_lists(space_after, lengths))
+
+
+def warn_of(words: pd.DataFrame, have_prefix: bool = False) -> None:
+    """Warn of words with damage, of positions without a word, and of texts that are a word each.
+
+    Parameters
+    ----------
+    words : DataFrame
+        As `as_words` returns, W rows.
+    have_prefix : bool
+        Whether a context stands before the texts.
+    """
+    found = [f"the words have {text}" for text in checks.damaged(words["word"])]
+    units = [name for name in ("item", "sentence") if name in words]
+    gap = words.groupby(units, sort=False)["position"].diff() > 1
+    if gap.any():
+        row = words[gap].iloc[0]
+        found.append(
+            f"item {row['item']!r} has no word before {row['word']!r}, its position {row['position']} "
+            f"({gap.sum():,} such gaps): its context lacks them"
+        )
+    if not have_prefix and len(words) >= SINGLE and words["item"].is_unique:
+        found.append(
+            f"all {len(words):,} texts are a single word, without a context; a text is a string, or a list of "
+            "words within a list"
+        )
+    if (spaced := words["word"].str.contains(r"\s")).mean() > 0.5:
+        found.append(
+            f"words have spaces, such as {words['word'][spaced].iloc[0]!r}, and a row is scored as one word: "
+            "give each word a row"
+        )
+    for text in found:
+        warnings.warn(text, stacklevel=3)
 
 
 def split(text: str) -> list[tuple[int, str]]:
@@ -200,8 +237,17 @@ def _require_one_reader(frame: pd.DataFrame) -> None:
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with the words of each item, or of its sentences, in the order of `position`."""
-    if "position" not in frame or not pd.api.types.is_numeric_dtype(frame["position"]):
+    if "position" not in frame:
         return frame
+    if not pd.api.types.is_numeric_dtype(frame["position"]):
+        numbers = pd.to_numeric(frame["position"], errors="coerce")
+        if (none := numbers.isna()).any():
+            label, value = frame.index[none][0], frame["position"][none].iloc[0]
+            raise InputError(
+                f"the table of words, row {label}: position {value!r} is no number; leave the column out if "
+                "rows are in reading order"
+            )
+        frame = frame.assign(position=numbers)
     keys = ["item", *(["sentence"] if "sentence" in frame else []), "position"]
     again = frame.duplicated(keys)
     if again.any():

@@ -13,7 +13,7 @@ def read(
 
     `first` is the header, and `places` each column's position in it. None is returned if rows are
     uneven or not one per line, if quotes do not enclose whole fields, or if a row may be empty or a
-    repeated header.
+    repeated header, in whatever order.
     """
     data = text.encode()
     lines = text.count("\n") + (not text.endswith("\n"))
@@ -44,7 +44,7 @@ def read(
     for name in taken:
         column = table[name]
         empty = compute.and_(empty, compute.equal(compute.utf8_trim_whitespace(column), ""))
-        again = compute.and_(again, compute.equal(column, first[int(name)]))
+        again = compute.and_(again, compute.is_in(column, pa.array(first, pa.large_string())))
     if compute.any(compute.or_(empty, again)).as_py():
         return None
     frame = table.to_pandas(types_mapper=lambda _: pd.StringDtype("pyarrow", na_value=np.nan))

@@ -36,12 +36,15 @@ class Finding:
     text: str
 
 
+def damaged(words: pd.Series) -> list[str]:
+    """Describe each kind of damage by decoding, escapes or markup in words, of shape (W,)."""
+    hits = {what: words.str.contains(pattern, regex=True) for what, pattern in _DAMAGE.items()}
+    return [f"{what} in {_some(words[hit])}" for what, hit in hits.items() if hit.any()]
+
+
 def words(frame: pd.DataFrame) -> list[Finding]:
     """Check words (contract 1): encoding, tokenisation, sentences."""
-    problems = []
-    for what, pattern in _DAMAGE.items():
-        if (hit := frame.word.str.contains(pattern, regex=True)).any():
-            problems.append(Finding("warning", "encoding", f"{what} in {_some(frame.word[hit])}"))
+    problems = [Finding("warning", "encoding", text) for text in damaged(frame.word)]
     bare = frame.word.str.fullmatch(r"[\W_]+")
     if bare.mean() > 0.03:
         text = f"{bare.mean():.0%} of the words are punctuation alone, such as {_some(frame.word[bare])}"

@@ -98,6 +98,9 @@ SHORTEST, LONGEST = 40, 5_000
 GROWING, STEPS, SPREAD = 0.95, 200, 4
 #: Duplicates: minimum number of words with the same times, and of distinct times.
 SAME_WORDS, SAME_TIMES = 20, 10
+#: A subject of means: least number of others, and largest median deviation from their mean, in standard
+#: deviations.
+OTHERS, SAME_AS_MEAN = 4, 0.02
 #: Maximum share of readings of an item in several conditions, where the design is to be a Latin square.
 LATIN = 0.1
 #: Medians below the first indicate seconds, below the second logarithms of ms.
@@ -164,9 +167,6 @@ def units(words: pd.DataFrame, responses: pd.DataFrame) -> str:
     if times.empty:
         return "no time is above 0"
     median = float(times.median())
-    if median < SHORTEST or median > LONGEST:
-        guess = _unit(median)
-        return f"the median time is {median:,.6g}, which is no reading time in ms: {guess}?"
     share, steps = _growing(words, responses)
     low, high = times.quantile([0.1, 0.9])
     if steps >= STEPS and share > GROWING and high > SPREAD * low:
@@ -174,6 +174,9 @@ def units(words: pd.DataFrame, responses: pd.DataFrame) -> str:
             f"times grow from word to word in {share:.0%} of {steps:,} steps within a text: are "
             "they clock times from its start?"
         )
+    if median < SHORTEST or median > LONGEST:
+        guess = _unit(median)
+        return f"the median time is {median:,.6g}, which is no reading time in ms: {guess}?"
     return ""
 
 
@@ -193,7 +196,22 @@ def duplicates(words: pd.DataFrame, responses: pd.DataFrame) -> str:
             f"subjects {first!r} and {second!r} have the same responses to all {count:,} words of "
             f"text {item!r} ({len(pairs):,} such texts)"
         )
-    return ""
+    return _average(responses)
+
+
+def _average(responses: pd.DataFrame) -> str:
+    """Describe a subject whose responses are the means of all others' to each word, "" without one."""
+    value = response_column(responses, "responses")
+    by_word = responses.groupby("word_id", sort=False)[value]
+    others = by_word.transform("size") - 1
+    mean = (by_word.transform("sum") - responses[value]) / others.where(others >= OTHERS)
+    apart = (responses[value] - mean).abs() / responses[value].std()
+    apart = apart.groupby(responses.subject, sort=False, observed=True)
+    summary = apart.agg(["median", "count"])
+    found = summary.index[(summary["median"] < SAME_AS_MEAN) & (summary["count"] >= SAME_WORDS)]
+    if found.empty:
+        return ""
+    return f"the responses of subject {found[0]!r} are the means of the other subjects: is it no reader?"
 
 
 def conditions(words: pd.DataFrame, responses: pd.DataFrame) -> str:

@@ -267,6 +267,24 @@ def tab_separated(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
         ) from error
 
 
+def require_header(path: Path, rows: Iterable[Sequence[str]], before: int = 0) -> None:
+    """Raise InputError for a first row that lacks names which a row below it has.
+
+    The row of names has a text, and no number, in each column, all different.
+    """
+    rows = [list(map(visible, row)) for row in rows]
+    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    if not rows or sum(map(bool, rows[0])) > width - 2:
+        return
+    for number, row in enumerate(rows[1:], start=before + 2):
+        names = {name for name in row if any(map(str.isalpha, name))}
+        if len(row) == width == len(names) > 1:
+            raise InputError(
+                f"{path}, line {before + 1} does not name the {width} columns, line {number} does; take out "
+                "the lines above it"
+            )
+
+
 def header_fields(path: Path, line: str, separator: str, quoted: bool) -> list[str]:
     """Return the fields of a header's line; InputError for a quote that has no end."""
     if not quoted:
@@ -288,14 +306,14 @@ def _by_row(
 ) -> pd.DataFrame:
     """Read a table row by row, with the line in errors."""
     lines, records, empty = [], [], 0
-    pick = operator.itemgetter(*places.values(), 0)  # the last ensures a tuple
+    pick, names = operator.itemgetter(*places.values(), 0), sorted(first)  # 0 ensures a tuple
     for row in rows:
         if not "".join(row).strip():
             empty += 1
             continue
         if len(row) != len(first):
             _uneven(path, rows.line_num, len(row), len(first), text, quoted, before)
-        if row == first:
+        if row == first or sorted(row) == names:
             raise InputError(
                 f"{path}, line {rows.line_num + before}: the header again; if files were put one after "
                 "another, take it out"
@@ -394,7 +412,9 @@ def _places(
     counts = Counter(header)
     for name in columns + optional:
         if counts[name] > 1:
-            raise InputError(f"{path}, line 1: the header has {name} {counts[name]} times")
+            raise InputError(
+                f"{path}, line 1: the header has {name} {counts[name]} times; give each column a name of its own"
+            )
     for name in columns:
         if name not in counts:
             for other, called in _SEPARATORS.items():

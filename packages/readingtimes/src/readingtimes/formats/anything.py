@@ -211,6 +211,9 @@ def _read(path: Path, style: Style, choose: Callable, kept: Mapping) -> Table:
         return xlsx.read(path, style.sheet, lambda names: _pick_columns(path, names, choose))
     _whole(path)
     if zipfile.is_zipfile(path):
+        inside = xlsx.members(path)
+        if kind := next((k for name, k in _DOCUMENTS.items() if name in inside), None):
+            raise InputError(f"{path} is {kind}; save its table as .xlsx or CSV")
         raise InputError(
             f"{path} is a zip archive; name its tables in options → members, or unzip it"
         )
@@ -352,17 +355,27 @@ def named(header: Iterable[str]) -> list[str]:
 
 
 def separator_of(text: str) -> str:
-    """Detect the separator of a delimited text: all first lines have the same number of fields."""
+    """Detect the separator of a delimited text: most first lines have the same number of fields, as the header."""
     lines = [line for line in text.splitlines()[:_LOOKED_AT] if line.strip()]
     cuts = {}
     for separator in _CHOICE:
         try:
-            rows = list(csv.reader(lines, delimiter=separator))
+            aligned = separator == " "
+            rows = list(
+                csv.reader(
+                    map(str.strip, lines) if aligned else lines,
+                    delimiter=separator,
+                    skipinitialspace=aligned,
+                )
+            )
         except csv.Error:
             continue
         counts = [len(row) for row in rows]
-        if counts and counts[0] > 1:
-            cuts[separator] = (counts.count(counts[0]) / len(counts), -_CHOICE.index(separator))
+        width, rows_of_it = Counter(counts).most_common(1)[0] if counts else (0, 0)
+        if width > 1:  # lines above the header may have fewer
+            of_header = counts[0] == width
+            share = rows_of_it / len(counts)
+            cuts[separator] = (of_header, share, -_CHOICE.index(separator))
     return max(cuts, key=cuts.get) if cuts else ","
 
 
@@ -381,7 +394,9 @@ def _pick_columns(path: Path, header: list[str], choose: Callable) -> list[str]:
     chosen, counts = list(dict.fromkeys(choose(header))), Counter(header)
     for name in chosen:
         if counts[name] > 1:
-            raise InputError(f"{path}, line 1: the header has {name} {counts[name]} times")
+            raise InputError(
+                f"{path}, line 1: the header has {name} {counts[name]} times; give each column a name of its own"
+            )
     return chosen
 
 
@@ -399,17 +414,36 @@ def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> T
         if title is not None:
             style = replace(style, separator=style.separator or title[1])
             return _read_delimited(path, text[title.end() :], style, choose, before=1)
-        return _read_delimited(path, text, style, choose)
+        comments = _comments(text)
+        if comments:
+            warn(path, f"{comments} lines that begin with # left out, above the columns' names")
+            text = text.split("\n", comments)[-1]
+        return _read_delimited(path, text, style, choose, before=comments)
     frame = table.frame.set_axis(named(table.frame.columns), axis=1)
     return replace(table, frame=frame[_pick_columns(path, list(frame.columns), choose)])
 
 
+def _comments(text: str) -> int:
+    """Return the number of first lines that begin with # and are no header: they have other columns."""
+    lines = text[: text.find("\n", 10_000)].split("\n")
+    count = next((n for n, line in enumerate(lines) if not line.startswith("#")), 0)
+    separator = separator_of("\n".join(lines[count:]))
+    own = any(line.count(separator) == lines[count].count(separator) for line in lines[:count])
+    return 0 if own else count
+
+
+_DOCUMENTS = {"content.xml": "an OpenDocument file", "word/document.xml": "a Word document"}
 _EXCEL_SEPARATOR = re.compile(r'"?sep=(.)"?(?:\r\n|\r|\n)', re.IGNORECASE)
 _OTHERS = {
     r"%PDF-": "a PDF",
     r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b": "a web page (HTML)",
     r"<\?xml\b": "XML",
     r"\{\\rtf": "a text with formatting (RTF)",
+    r"\x80[\x02-\x05]": "a pickle of Python, which may hold code",
+    r"SQLite format 3": "a database of SQLite",
+    r"\x93NUMPY": "an array of NumPy",
+    r"MATLAB \d": "a file of MATLAB",
+    r"\x89HDF": "a file of HDF5",
     r"version https://git-lfs\.github\.com/spec": "a pointer of Git LFS, whose file is elsewhere",
 }
 
@@ -439,11 +473,18 @@ def _read_delimited(
 ) -> Table:
     """Read a delimited text that stands below some lines of its file."""
     separator = style.separator or separator_of(text)
+    if separator == " " and '"' not in text:  # columns are aligned by spaces
+        text = re.sub(r"(?m)^ +| +$|(?<= ) +", "", text)
+    if re.match(rf'"[^"\n]*"{re.escape(separator)} +"', text):  # "a", "b"
+        text = re.sub(rf'(?<={re.escape(separator)}) +(?=")', "", text)
     first = text.splitlines()[0] if text else ""
     if not first.strip():
         raise InputError(f"{path}, line {before + 1} is empty; the columns' names stand there")
     quoted = separator != "\t" or strict_tables.quoted_by_need([text])
     row = strict_tables.header_fields(path, first, separator, quoted)
+    if len(row) < 2 or not all(row):
+        top = text.splitlines()[:_LOOKED_AT]
+        strict_tables.require_header(path, csv.reader(top, delimiter=separator), before)
     if _has_row_names(text, separator, quoted, len(row)):
         row = ["", *row]
         strict_tables.warn(

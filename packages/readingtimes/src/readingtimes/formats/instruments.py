@@ -215,9 +215,24 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, int, object]]:
         yield from _of_lines(path, text, error)
         return
     if isinstance(whole, dict):
+        if (rows := _of_columns(whole)) is not None:
+            yield from _flat(enumerate(rows, 1))
+            return
         inner = [v for v in whole.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
         whole = inner[0] if len(inner) == 1 else [whole]
     yield from _flat(enumerate(whole, 1))
+
+
+def _of_columns(whole: dict) -> list[dict] | None:
+    """Return the rows of an object of columns of equal length, as pandas writes; None for another."""
+    if {"columns", "data"} <= whole.keys():
+        return [dict(zip(whole["columns"], row, strict=True)) for row in whole["data"]]
+    columns = [[*c.values()] if isinstance(c, dict) else c for c in whole.values()]
+    if len(columns) < 2 or not all(isinstance(c, list) and len(c) > 1 for c in columns):
+        return None
+    if len({*map(len, columns)}) > 1 or any(isinstance(v, list | dict) for c in columns for v in c):
+        return None
+    return [dict(zip(whole, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _of_lines(path: Path, text: str, whole_error: ValueError) -> Iterator[tuple[int, int, object]]:

@@ -4,6 +4,7 @@ openpyxl streams rows: GECO's 760,000 rows of 60 columns fit in any memory. pyth
 times as fast, but holds the sheet, 80 bytes a cell, which would be 4 GB.
 """
 
+import itertools
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
@@ -13,20 +14,34 @@ import pandas as pd
 
 from readingtimes.errors import InputError
 from readingtimes.names import hint
-from readingtimes.strict_tables import Table, visible
+from readingtimes.strict_tables import Table, require_header, visible
 
+_TOP = 20
+"""Rows among which the header is looked for."""
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, EOFError, LookupError, SyntaxError, ValueError),
     *(TypeError, AttributeError, NotImplementedError),
 )
 
 
+def members(path: Path) -> list[str]:
+    """Return the names of a zip archive's members; none for another or a damaged file."""
+    try:
+        return zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
+    except (*_DAMAGE, OSError):
+        return []  # reported when the file is read
+
+
 def is_workbook(path: Path) -> bool:
     """Return whether a file is an .xlsx workbook, independent of its name."""
-    try:
-        return zipfile.is_zipfile(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist()
-    except (*_DAMAGE, OSError):
-        return False  # reported when the file is read
+    return "xl/workbook.xml" in members(path)
+
+
+def sheets(path: Path) -> list[str]:
+    """Return the names of a workbook's sheets; none of another file."""
+    from openpyxl import load_workbook
+
+    return load_workbook(path, read_only=True).sheetnames if is_workbook(path) else []
 
 
 def read(
@@ -60,7 +75,10 @@ def read(
 
 def _table(path: Path, sheet: str, rows: Iterable[tuple], columns) -> Table:
     """Select the columns of a sheet's non-empty rows."""
-    rows = enumerate(rows, start=1)
+    rows = iter(rows)
+    top = list(itertools.islice(rows, _TOP))
+    require_header(path, [[_text(cell) for cell in row] for row in top])
+    rows = enumerate(itertools.chain(top, rows), start=1)
     _, header = next(rows, (0, ()))
     names = [
         (visible(_text(name)), column_number)

@@ -16,6 +16,7 @@ import pandas as pd
 from readingtimes import languages, text_languages
 from readingtimes.contracts import check_responses, check_words
 from readingtimes.errors import InputError
+from readingtimes.formats import xlsx
 from readingtimes.formats.anything import Style
 from readingtimes.own import columns, evidence, roles, selection
 from readingtimes.own.columns import MISSING, Column
@@ -167,14 +168,27 @@ def entry(
     """
     if not times.roles.measures:
         for column in times.columns:
-            if roles.is_changed_time(column):
+            if roles.measure_of_name(column.name) is not None and column.distinct > 2:
                 raise InputError(
                     f"{times.path}: {column.name} is named like a time, but its values, such as "
                     f"{column.examples[0]}, are no times: those are numbers of ms or s, without a unit in "
-                    "the cell, and no microseconds, clock times, logarithms, differences or z-scores"
+                    "the cell, and no microseconds, ticks, clock times, logarithms, differences or z-scores"
                 )
+            kinds = times.table[column.name].unique() if column.distinct <= _FEW else ()
+            if len(kinds) > 1 and all(roles.measure_of_name(kind) for kind in kinds):
+                raise InputError(
+                    f"{times.path}: {column.name} names measures ({', '.join(kinds)}) whose times are in "
+                    f"one column: give each a column of its own, or read one by `rows: "
+                    f"{{{column.name}: [{kinds[0]}]}}` and its name under `columns:`"
+                )
+        others = ", ".join(xlsx.sheets(times.path)[1:])
+        sheets = (
+            f"the first sheet alone is read, not {others}: move that with the times to the front; "
+            if others
+            else ""
+        )
         raise InputError(
-            f"{times.path}: no column looks like reading times in ms, or like surprisals; if it has "
+            f"{times.path}: no column looks like reading times in ms, or like surprisals; {sheets}if it has "
             f"words alone, name the file of the times, too: describe TIMES --words {times.path}"
         )
     texts = words or times

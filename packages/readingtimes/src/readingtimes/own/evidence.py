@@ -24,6 +24,7 @@ from readingtimes.sentences import FINAL
 
 if TYPE_CHECKING:
     from readingtimes.own.begin import Described
+    from readingtimes.own.columns import Column
 
 _PERIOD, _SAME = 5, 20
 """Words that a repeated text has at least, and that two texts of the same words have."""
@@ -79,21 +80,33 @@ def of_unused(table: Described, mapped: Mapping[str, object], needed: tuple[str,
     needed : tuple of str
         The roles that the table should have.
     """
-    taken: set[str] = set()
-    for column in mapped.values():
-        taken |= {column} if isinstance(column, str) else set(column or ())
-    against = []
+    against, by = [], {column.name: column for column in table.columns}
     for role in needed:
         counts = table.roles.positions if role == "position" else []
         similar = [*counts, *roles.named_like(role, table.columns)]
+        users = ("position", "unique_id") if role == "position" else (*_WHAT, "word", "unique_id")
+        taken: set[str] = set()
+        for column in filter(
+            None, map(mapped.get, users)
+        ):  # of those kept for formulas, none is used
+            taken |= {column} if isinstance(column, str) else set(column)
         named = [name for name in similar if name not in taken]
         is_sentence = role == "item" and mapped.get("item") == mapped.get("sentence")
         if named and (is_sentence or not mapped.get(role)):
             against.append(
-                f"{named[0]} looks like {_WHAT[role]}, and is not used as such: "
+                f"{named[0]} looks like {_WHAT[role]}{_doubt(table, by[named[0]], role)}, and is not used as such: "
                 f"`{role}: {mapped.get(role) or 'null'}`"
             )
     return against
+
+
+def _doubt(table: Described, column: Column, role: str) -> str:
+    """Return what keeps a column from its role: cells that were merged, words lost before its first."""
+    if column.missing > len(table.table.frame) / 2:
+        return f", but {column.missing:,} of {len(table.table.frame):,} cells are empty (merged cells? Fill each)"
+    if role == "position" and column.low > 1:
+        return f", but begins at {column.low:g} (are the words before it lost?)"
+    return ""
 
 
 def of_words(words: pd.DataFrame, is_numbered: bool) -> tuple[list[str], list[str]]:
@@ -107,7 +120,8 @@ def of_words(words: pd.DataFrame, is_numbered: bool) -> tuple[list[str], list[st
         Whether positions order them, and not the rows of the table.
     """
     texts = {str(name): of.tolist() for name, of in words.groupby("item", sort=False).word}
-    against = [f.text for f in checks.words(words) if f.check == "encoding"]
+    found = checks.words(words)
+    against = [f.text for f in found if f.check == "encoding"]
     for name, tokens in texts.items():
         if (times := _repetitions(tokens)) > 1:
             against.append(
@@ -122,7 +136,8 @@ def of_words(words: pd.DataFrame, is_numbered: bool) -> tuple[list[str], list[st
             break
     if not is_numbered:
         against += _disorder(texts)
-    return against, list(_cut_texts(texts))
+    notes = [f.text for f in found if f.check in ("words", "sentences")]
+    return against, [*notes, *_cut_texts(texts)]
 
 
 def of_responses(
@@ -134,6 +149,10 @@ def of_responses(
     """
     found = checks.responses(words, responses, response_column(responses, "responses"))
     notes = [finding.text for finding in found if finding.check == "missing"]
+    of_eyes = measure in MEASURES and MEASURES[measure].of_eyes
+    zeros = 0 if of_eyes or "time_ms" not in responses else int((responses.time_ms == 0).sum())
+    if zeros:
+        notes.append(f"{zeros:,} times of {measure} are 0: do they stand for missing values?")
     return list(_against(words, responses, name, measure, found)), notes
 
 

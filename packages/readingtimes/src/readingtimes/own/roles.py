@@ -182,15 +182,6 @@ def measure_of_name(name: str) -> str | None:
     return next((measure for measure in MEASURES if _names_measure(name, measure)), None)
 
 
-def is_changed_time(column: Column) -> bool:
-    """Return whether a column named as a measure has logarithms, differences or units."""
-    if measure_of_name(column.name) is None or not (column.numeric or column.kind == "text"):
-        return False
-    with_unit = not column.numeric and all(re.match(r"\d", each) for each in column.examples)
-    changed = column.below > _BELOW or column.middle > _MILLISECONDS[1]
-    return with_unit or changed or "log" in snake(column.name)
-
-
 def _are_seconds(column: Column) -> bool:
     """Return whether times are in seconds, of which the longest may be a pause of minutes."""
     if column.kind == "number" and _SECONDS[0] <= column.typical <= _LONGEST_MEDIAN:
@@ -207,8 +198,11 @@ def is_time(column: Column) -> bool:
         return False
     if can_be_position(column) and column.distinct == column.high - column.low + 1:  # a counter
         return False
-    if column.middle > _MILLISECONDS[1] or column.high > _LONGEST:  # such as timestamps
-        return False
+    is_named_time = (
+        measure_of_name(column.name) is not None
+    )  # whose longest may be a pause of hours
+    if column.middle > _MILLISECONDS[1] or (column.high > _LONGEST and not is_named_time):
+        return False  # such as timestamps
     ms = _MILLISECONDS[0] < column.high and column.distinct > 2 and column.high > 100
     return ms or (
         column.kind == "number" and _SECONDS[0] <= column.typical <= column.high <= _SECONDS[1]
@@ -383,15 +377,18 @@ _NAMED = re.compile(
     r"surp|log_?p(rob)?s?\b|logprob|(^|_)lp($|_)|(^|_)nll($|_)|(^|_)prob(ability)?s?($|_)|bits|nats"
 )
 _OTHER = re.compile(
-    r"(^|_)(log|ln)?\d*_?rts?($|_)|read(ing)?_?time|freq|count|length|rank|entropy|zipf|unigram|age|acc|score_?id|tok_?count|"
+    r"(^|_)(log|ln)?\d*_?rts?($|_)|read(ing)?_?time|freq|count|length|rank|entropy|zipf|unigram|age|acc|score_?id|tok_?count|rating|(^|_)(max|min|sd|se|std)($|_)|"
     + _NEIGHBOUR
 )
 _UNITS = (
-    ("bits", r"bit|log_?2"),
+    ("bits", r"bit|log_?2|base_?2"),
     ("nats", r"nat(s|$|_)|(^|_)ln($|_)"),
-    ("log10", r"log_?10"),
+    ("log10", r"log_?10|base_?10"),
 )
+_SIZES = (1.0, float(np.log(2)), float(np.log10(2)))  # of a bit, in each unit
+_FACTORS = sorted({a / b for a in _SIZES for b in _SIZES})
 _TOKENS = re.compile(r"^(?:Ġ|▁|##|<0x[0-9A-F]{2}>)")
+_MEANS = re.compile(r"(^|_)(mean|avg|average|per_?token)($|_)")
 _WORD_ID = re.compile(r"word_?id|wordid|word_index_in_corpus")
 
 
@@ -405,6 +402,7 @@ class Scores:
     is_stated: bool
     mean: float
     keys: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
 
 def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores | None:
@@ -427,12 +425,35 @@ def find(columns: Sequence[Column], roles: Roles, table: pd.DataFrame) -> Scores
     kinds = {_kind(c) for c in chosen}
     kind = _kind(chosen[0])
     chosen = [c for c in chosen if _kind(c) == kind] if len(kinds) > 1 else chosen
+    chosen, left_out = _of_sums(chosen, table)
     values = pd.to_numeric(table[chosen[0].name], errors="coerce")
     mean = float(values.abs().mean())
     unit, is_stated = _unit(chosen, mean)
     scores = Scores({_lm(c.name, chosen): c.name for c in chosen}, kind, unit, is_stated, mean)
     scores.keys = _keys(columns, roles, table)
+    scores.left_out = left_out
     return scores
+
+
+def _of_sums(columns: list[Column], table: pd.DataFrame) -> tuple[list[Column], list[str]]:
+    """Return one column of an LM's surprisals, in bits if one is, of those in other units or means of tokens.
+
+    The second result has a line for each column left out.
+    """
+    kept = [c for c in columns if not _MEANS.search(snake(c.name))] or columns
+    left_out = [f"{c.name}: means over tokens" for c in columns if c not in kept]
+    values = {c.name: pd.to_numeric(table[c.name], errors="coerce").to_numpy() for c in kept}
+    first: list[Column] = []
+    for column in sorted(kept, key=lambda c: _unit([c], 0) != ("bits", True)):
+        same = [
+            f"{column.name}: {factor:.3g} times {other.name}"
+            for other in first
+            for factor in _FACTORS
+            if np.allclose(values[column.name], factor * values[other.name], 1e-3, equal_nan=True)
+        ]
+        left_out += same[:1]
+        first += [] if same else [column]
+    return [c for c in kept if c in first], left_out
 
 
 def _may_be_surprisal(column: Column) -> bool:
