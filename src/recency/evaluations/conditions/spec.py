@@ -18,11 +18,6 @@ def _setting(key: str):
     return lambda study, experiment: settings_of(study.config, experiment).get(key)
 
 
-def _applies(study, experiment: str) -> bool:
-    asked = study.experiment(experiment).get(KEY, {})
-    return asked.get("dataset") not in (None, *study.not_run)
-
-
 def _contrasts(study, experiment: str) -> str | list[dict]:
     """Return the coding of the conditions, or the contrasts; [] where effects are not asked for."""
     contrasts = settings_of(study.config, experiment).get("contrasts", {})
@@ -121,7 +116,6 @@ def _problems(config, name) -> list[str]:
 
 EVALUATION = Evaluation(
     key=KEY,
-    applies=_applies,
     inputs={
         "words": lambda study, experiment: (
             f"<results>/datasets/{_setting('dataset')(study, experiment)}/words.parquet"

@@ -42,7 +42,7 @@ PRODUCTS = {
     "figure_half_life": {
         "makes": {"out": ("figure_half_life", "ΔLogLik by half-life of the memory")},
         "reads": ["memories", "delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
-        "settings": ["lms=ranked", "variants", "responses", "baseline=ranked_baseline"],
+        "settings": ["lms=ranked_lms", "variants", "responses", "baseline=ranked_baseline"],
         "when": "ranked",
     },
     "table_measured_memory": {
@@ -65,7 +65,7 @@ PRODUCTS = {
             "kinds=permutation_kinds",
             "not_run",
         ],
-        "settings": ["lms=ranked", "variants", "responses"],
+        "settings": ["lms=ranked_lms", "variants", "responses"],
         "when": "ranked",
     },
 }
