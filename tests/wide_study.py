@@ -74,7 +74,6 @@ TARGETS = [
     "seeded",
     "texts",
     "power",
-    "endpoint",
     "export_Pythia",
     "export_simulated_spr",
 ]
