@@ -289,7 +289,9 @@ def main() -> None:
     """Simulate, and write the tables and the figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--quick", action="store_true", help="minutes: two settings, few studies")
+    parser.add_argument(
+        "--quick", action="store_true", help="half a minute: two settings, few studies"
+    )
     parser.add_argument("--out", type=Path, default=Path("build/endpoint"))
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
