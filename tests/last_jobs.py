@@ -18,6 +18,7 @@ from recency.evaluations.item_means.delta_aic import COLUMNS as AIC
 from recency.evaluations.minimal_pairs.pairs import ACCURACY_COLUMNS as PAIRS
 from recency.evaluations.probe import view as probe
 from recency.figures import intervals
+from recency.figures.comparison import View
 from recency.workflow.plan import products
 from recency.workflow.plan.study import Study
 
@@ -66,7 +67,9 @@ def _run(study: Study, product, experiment: str, stem: str, folder: Path) -> pd.
         for key, (name, _) in product.makes.items()
     }
     known = inspect.signature(function).parameters
-    function(**given, **outputs, **{k: v for k, v in settings.items() if k in known})
+    if "view" in known:
+        given["view"] = View.of_job(given | settings)
+    function(**{k: v for k, v in (given | outputs | settings).items() if k in known})
     return pd.read_csv(folder / f"{stem}.csv")
 
 

@@ -214,3 +214,10 @@ def _loaded(*names):
     from recency.workflow.config import loading
 
     return loading.load(ROOT, *names)
+
+
+def show(function, **given):
+    """Call the function of a figure or table as its rule does, with a view of the LMs, title and others."""
+    from recency.figures.comparison import View
+
+    return function(View.of_job(given), **given)

@@ -40,7 +40,6 @@ treebanks: {trees: {label: Trees, train: {local: t.conllu}, dev: {local: t.conll
 probe: {epochs: 2, batch: 4, relations: [nsubj, obj]}
 sentences: {dog: "the dog ran ."}
 power: {two_lms: {subjects: [10], sentences: [12], seeds: [1, 2], responses: 1, repeats: 2, draws: 30}}
-endpoint_simulation: {readers: {subjects: 8, sentences: 10, words: 4}, vary: {slope_sd: [], word_sd: [0], subjects: [], responses: [], seeds: []}, repeats: 2, draws: 30, crossed_fixed: 1, permutations: 99}
 experiments:
   wide:
     title: Wide
@@ -75,7 +74,6 @@ TARGETS = [
     "seeded",
     "texts",
     "power",
-    "endpoint",
     "export_Pythia",
     "export_simulated_spr",
 ]

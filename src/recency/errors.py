@@ -18,7 +18,6 @@ _PACKAGES = {
     "docs/biases.md": "attention",
     "docs/corpora.md": "reading evaluations.conditions evaluations.contrasts evaluations.dataset_check",
     "docs/devarda_marelli.md": "evaluations.bias_search evaluations.item_means",
-    "docs/endpoint.md": "evaluations.endpoint",
     "docs/explorer.md": "evaluations.explore",
     "docs/extensions.md": "plugins",
     "docs/faults.md": "lineage",

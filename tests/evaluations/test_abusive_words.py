@@ -10,7 +10,7 @@ from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from project import ROOT
+from project import ROOT, show
 from recency.errors import InputError
 from recency.evaluations.abusive_words import classify, features, lexicon, vectors, view
 from recency.networks import swordss
@@ -191,7 +191,7 @@ def test_tables_mask_words_and_name_what_is_missing(files):
     _, out = classified(files)
     ends = [files / f"t.{end}" for end in ("csv", "html", "tex")]
     lms = [{"lm": "lm", "label": "LM", "bias": {"form": "none"}, "applied": "none"}]
-    view.table_abusive_words(
+    show(view.table_abusive_words, 
         scores=out[0], out=ends, lms=lms, resources=resources(files), folds=5, title="A",
         published=PUBLISHED / "thesis_tables6_7_and_6_8.csv",
     )  # fmt: skip
@@ -206,9 +206,9 @@ def test_tables_mask_words_and_name_what_is_missing(files):
         written = "".join(path.read_text() for path in ends)
         assert ("new0" in written, "n***" in written) == (in_full, not in_full)
     known = PUBLISHED / "thesis_tables6_10_to_6_12.csv"
-    view.table_abusive_cross_domain(out=ends, title="A", published=known)
+    show(view.table_abusive_cross_domain, out=ends, title="A", published=known)
     assert "ot run: the microposts" in ends[1].read_text() and "74.15" in ends[1].read_text()
-    view.table_abusive_cross_domain(out=ends, title="A")
+    show(view.table_abusive_cross_domain, out=ends, title="A")
     assert lexicon.shown("fish_noun", False) == "f*** (noun)"
 
 

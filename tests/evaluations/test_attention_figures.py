@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from project import show
 from recency.evaluations.attention_by_distance import figure as figure_attention_by_distance
 from recency.evaluations.dependencies import view
 from recency.figures import comparison, style
@@ -42,7 +43,7 @@ def test_figure_names_heads_and_compares_with_the_paper(tmp_path):
     )
     made = [summary_of(tmp_path / "a.csv", True, best=2), summary_of(tmp_path / "b.csv", False)]
     out = [tmp_path / f"figure.{ending}" for ending in ("svg", "png", "pdf", "csv")]
-    view.figure_attention_heads(heads=made, out=out, lms=LMS, published=published)
+    show(view.figure_attention_heads, heads=made, out=out, lms=LMS, published=published)
     data = pd.read_csv(tmp_path / "figure.csv")
     assert len(data) == 2 * 3 * 8 and list(data.lm.unique()) == ["ALiBi-mix-TI", "Pythia"]
     models, _ = comparison.records(LMS, [])
@@ -67,7 +68,7 @@ def test_figure_names_heads_and_compares_with_the_paper(tmp_path):
 @pytest.mark.merge
 def test_many_heads_are_a_map(tmp_path):
     made = [summary_of(tmp_path / "a.csv", False, layers=12, count=12)] * 2
-    view.figure_attention_heads(heads=made, out=[tmp_path / "map.png"], lms=LMS)
+    show(view.figure_attention_heads, heads=made, out=[tmp_path / "map.png"], lms=LMS)
     assert (tmp_path / "map.png").stat().st_size > 1000
 
 
@@ -153,7 +154,7 @@ def test_table_of_dependencies(tmp_path):
     published = tmp_path / "published.csv"
     published.write_text("dependency,count\nfirst_argument,95\nsecond_argument,5\ncoreference,7\n")
     out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
-    view.table_dependencies(counts=tmp_path / "counts.csv", out=out, published=published)
+    show(view.table_dependencies, counts=tmp_path / "counts.csv", out=out, published=published)
     page = (tmp_path / "t.html").read_text()
     assert "<b>100</b><small>+5</small>" in page and "<b>90</b><small>−5</small>" in page
     assert "<td>100<small>+5" in page  # another reading, not in bold

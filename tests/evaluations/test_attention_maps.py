@@ -6,6 +6,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from project import show
 from recency.errors import InputError
 from recency.evaluations.attention_maps import figure as figure_attention_maps
 from recency.evaluations.attention_maps import score as attention_map
@@ -83,7 +84,7 @@ def test_a_sentence_longer_than_the_window_is_refused(made, tmp_path):
 def test_every_head_has_a_panel(made, tmp_path):
     maps = [made / f"{each['lm']}.parquet" for each in LMS]
     out = [tmp_path / f"f.{ending}" for ending in ("svg", "pdf", "png", "csv")]
-    figure_attention_maps.main(maps=maps, out=out, lms=LMS, layers=1)
+    show(figure_attention_maps.main, maps=maps, out=out, lms=LMS, layers=1)
     data = pd.read_csv(tmp_path / "f.csv")
     assert set(data.layer) == {1} and set(data.lm) == {"Pythia", "mix"}
     models, _ = comparison.records(LMS, [])

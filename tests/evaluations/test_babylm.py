@@ -16,7 +16,7 @@ from scipy.stats import pearsonr, spearmanr
 import recency
 from checkpoints import checkpoint
 from masked_networks import roberta
-from project import copy_project, snakemake
+from project import copy_project, show, snakemake
 from recency.errors import InputError
 from recency.evaluations.babylm import parts, score, spec, table
 from recency.scoring.lm_spec import LMSpec
@@ -273,7 +273,7 @@ def test_the_table_has_a_column_a_part_and_names_what_was_not_supplied(data, mod
     score.main(LMSpec("lm", models["causal"]), some, tmp_path / "scores.parquet")
     lms = [{"lm": "lm", "label": "LM", "bias": {"form": "none"}, "applied": "none", "network": {}}]
     missing = [name for name in parts.PARTS if name not in some]
-    table.main(
+    show(table.main, 
         scores=[tmp_path / "scores.parquet"], reading=some["reading"], words=[], children=[],
         out=[tmp_path / f"table.{end}" for end in ("csv", "html", "tex")], lms=lms, title="T",
         stages={}, missing=missing,

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from project import show
 from recency.errors import InputError
 from recency.evaluations.reading_times import delta_loglik, intervals, tables_of_fits, verdict
 from recency.figures import bases, comparison, papers
@@ -127,13 +128,13 @@ RESPONSES = [
 
 
 def compared(folder, path):
-    result = comparison.read(path, lms=LMS, responses=RESPONSES)
+    result = show(comparison.read, delta_loglik=path, lms=LMS, responses=RESPONSES)
     sure = folder / "sure.csv"
     pd.DataFrame(columns=interval_files.COLUMNS).to_csv(sure, index=False)
     published = papers.delta("data/published/clark2025_table2.csv", result.lms)
     known = interval_files.read(sure, result)
     found = tables_of_fits.data(result, known, published)
-    page = tables_of_fits.layout(result, known, found, "T", "Table 2", "Pythia")
+    page = tables_of_fits.layout(result, known, found, baseline="Pythia")
     return found.set_index(["lm", "response"]), page
 
 
@@ -184,7 +185,7 @@ def test_lms_over_unlike_bases_are_not_compared(tmp_path):
     made.loc[1, "base"] = "fixed"
     made.to_csv(path, index=False)
     with pytest.raises(InputError, match="UCL SPR has the bases all and fixed"):
-        comparison.read(path, lms=LMS, responses=RESPONSES)
+        show(comparison.read, delta_loglik=path, lms=LMS, responses=RESPONSES)
 
 
 def test_a_published_table_without_a_base_is_refused(tmp_path):
@@ -213,7 +214,7 @@ def sure(folder, path, reach):
 
 def test_the_verdict_names_baseline_and_endpoint(tmp_path):
     first = rows(tmp_path, "all", endpoint="crossed")
-    verdict.main(
+    show(verdict.main, 
         delta_loglik=first, intervals=sure(tmp_path, first, 60), out=tmp_path / "v.json", lms=LMS,
         responses=RESPONSES, baseline="Pythia", baselines={lm["lm"]: "Pythia" for lm in LMS},
     )  # fmt: skip
@@ -231,7 +232,7 @@ def test_the_table_of_endpoints_ranks_by_each(tmp_path):
     made["delta_loglik_conditional"] = [3.0, 1.0, 3.0, 1.0]
     made.to_csv(second, index=False)
     out = [tmp_path / name for name in ("t.html", "t.csv", "t.tex")]
-    tables_of_fits.table_endpoints(
+    show(tables_of_fits.table_endpoints, 
         delta_loglik=first, others=[second], out=out, lms=LMS, responses=RESPONSES,
         published="data/published/clark2025_table2.csv",
     )  # fmt: skip

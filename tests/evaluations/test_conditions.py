@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "regression"))
 from made_readers import DESIGN, files, parted, readings, texts
 from scipy import stats
 
-from project import ROOT, SCHEMA, assert_is_refused, load, merged
+from project import ROOT, SCHEMA, assert_is_refused, load, merged, show
 from recency.errors import InputError
 from recency.evaluations.conditions import compute, view
 from recency.figures import comparison
@@ -292,7 +292,7 @@ def test_each_factor_of_a_condition_has_a_line_of_its_label(tmp_path):
     ]
     frame = pd.DataFrame(rows, columns=compute.MEANS)
     frame.to_csv(tmp_path / "conditions.csv", index=False)
-    read = view.read_means(tmp_path / "conditions.csv", LMS, "SPR")
+    read = show(view.read_means, path=tmp_path / "conditions.csv", lms=LMS, measure="SPR")
     figure = view.draw_means(read, comparison.records(LMS, [])[0])
     figure.canvas.draw()
     for axes in figure.axes:
@@ -306,16 +306,14 @@ def test_figures_and_tables_are_drawn(results, tmp_path):
     results[0].to_csv(tmp_path / "effects.csv", index=False)
     results[1].to_csv(tmp_path / "items.csv", index=False)
     given = {"effects": tmp_path / "effects.csv", "by_item": tmp_path / "items.csv"}
-    for draw, more in (
-        (view.figure_item_effects, {}),
-        (view.figure_predicted_effects, {"lms": LMS}),
-    ):
-        out = [tmp_path / f"{draw.__name__}.{end}" for end in ("svg", "pdf", "png", "csv")]
-        draw(**given, out=out, **more)
+    outs = [[tmp_path / f"{n}.{end}" for end in ("svg", "pdf", "png", "csv")] for n in range(2)]
+    view.figure_item_effects(**given, out=outs[0])
+    show(view.figure_predicted_effects, **given, out=outs[1], lms=LMS)
+    for out in outs:
         text = out[0].read_text()
         assert "NP/Z" in text and ("observed" in text or "partially pooled" in text)
     ends = [tmp_path / f"table.{end}" for end in ("csv", "html", "tex")]
-    view.table_predicted_effects(effects=given["effects"], out=ends, lms=LMS)
+    show(view.table_predicted_effects, effects=given["effects"], out=ends, lms=LMS)
     page = ends[1].read_text()
     assert "NP/Z, spillover 1" in page and "predicted / observed 0.2" in page
     assert view.summary_of_effects(ends[0]).rows[0][0].text == "NP/Z, critical"

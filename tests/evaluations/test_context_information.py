@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from project import show
 from recency.errors import InputError
 from recency.evaluations.context_information import score, view
 from recency.figures.comparison import LM
@@ -144,8 +145,8 @@ def test_the_figure_and_the_table(tmp_path):
         lms.append(
             {"lm": f"m{memory}", "label": f"memory {memory}", "bias": NONE, "applied": "none"}
         )
-    view.figure_context_information(predictions=paths, out=[tmp_path / "figure.csv"], lms=lms)
-    view.table_context_information(predictions=paths, out=[tmp_path / "table.csv"], lms=lms)
+    show(view.figure_context_information, predictions=paths, out=[tmp_path / "figure.csv"], lms=lms)
+    show(view.table_context_information, predictions=paths, out=[tmp_path / "table.csv"], lms=lms)
     drawn = pd.read_csv(tmp_path / "figure.csv")
     assert list(drawn.kept) == [1, 2, 3, 5, 10, 0] * 2 and set(drawn.lm) == {"m3", "m50"}
     cells = view.layout(

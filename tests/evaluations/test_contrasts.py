@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from project import assert_is_refused
+from project import assert_is_refused, show
 from recency.errors import InputError
 from recency.evaluations.contrasts import item_effects, paired, table
 from recency.evaluations.contrasts.paired import mark
 
-LMS = [{"lm": "a", "label": "A"}, {"lm": "b", "label": "B"}]
+UNBIASED = {"bias": {"form": "none"}, "applied": "none"}
+LMS = [{"lm": "a", "label": "A", **UNBIASED}, {"lm": "b", "label": "B", **UNBIASED}]
 CONTRAST = {"contrast": "path", "label": "garden path", "region": "region == 'critical'"}
 CONTRAST |= {"high": "condition == 'none'", "low": "condition == 'comma'"}
 ITEMS, READERS = 12, 6
@@ -106,7 +107,7 @@ def test_two_measures_are_two_blocks_of_one_table(study):
     assert found.passed["SPR", "readers"] and not found.passed["N400", "readers"]
     folder = study[0]
     ends = [folder / f"table.{end}" for end in ("csv", "html", "tex")]
-    table.main(contrasts=folder / "contrasts.csv", out=ends, lms=LMS)
+    show(table.main, contrasts=folder / "contrasts.csv", out=ends, lms=LMS)
     page = ends[1].read_text()
     assert "garden path" in page and "N400" in page and "readers" in page
     assert pd.read_csv(ends[0], keep_default_na=False).mark.tolist()[:2] == ["***", "***"]

@@ -5,7 +5,7 @@ import gzip
 import pandas as pd
 import pytest
 
-from project import ROOT
+from project import ROOT, show
 from recency.evaluations.corpus_sizes import table
 
 PTB = ROOT.parent / "shared" / "data" / "ptb_mikolov"
@@ -19,7 +19,7 @@ def make(folder, texts, unknown, cutoffs=13, published=None):
         pd.DataFrame({"text": documents}).to_parquet(paths[-1])
     sizes = {"parts": dict.fromkeys(texts, "mine"), "unknown": unknown, "cutoffs": cutoffs}
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
-    table.main(texts=paths, out=out, sizes=sizes, title="T", published=published)
+    show(table.main, texts=paths, out=out, sizes=sizes, title="T", published=published)
     return pd.read_csv(out[0]), out[1].read_text()
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from crosslmm.stats.totals import NewSeeds
+from project import show
 from recency.evaluations.curves import points, view
 from recency.evaluations.reading_times import delta_loglik, intervals
 
@@ -109,7 +110,7 @@ def three(tmp_path_factory):
 
 
 def read(path):
-    return view.read(path, LMS, RESPONSES)[0]
+    return show(view.read, path=path, lms=LMS, responses=RESPONSES)[0]
 
 
 @pytest.mark.merge
@@ -222,7 +223,7 @@ def test_figures_table_and_summary(three, tmp_path):
         ("figure_perplexity", view.figure_curves_perplexity),
     ):
         outs[stem] = [tmp_path / f"{stem}.{e}" for e in ("pdf", "svg", "png", "csv")]
-        make(out=outs[stem], **known)
+        show(make, out=outs[stem], **known)
     svg = outs["figure"][1].read_text()
     for lm in LMS:
         assert f'id="value {lm["lm"]}"' in svg
@@ -232,7 +233,7 @@ def test_figures_table_and_summary(three, tmp_path):
         ("Pythia", 64), ("dVM", 64), ("mix", 500)
     }  # fmt: skip
     out = [tmp_path / f"table_curves.{ending}" for ending in ("csv", "html", "tex")]
-    view.table_curves(out=out, title="Along", **known)
+    show(view.table_curves, out=out, title="Along", **known)
     html = out[1].read_text()
     assert html.count("<tr") == 1 + 9 and "− no bias" in html and "Means over 3 seeds" in html
     told = view.summary(out[0])
@@ -245,5 +246,5 @@ def test_figures_table_and_summary(three, tmp_path):
     )
     assert "mix-TI fits best at the end of its training" in told.notes
     again = tmp_path / "again.svg"
-    view.figure_curves(out=[again], **known)
+    show(view.figure_curves, out=[again], **known)
     assert again.read_text() == svg

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from item_means import DESIGN, fitted, items, observed
-from project import ROOT, load
+from project import ROOT, load, show
 from recency.errors import REFUSALS
 from recency.evaluations.item_means import delta_aic, view
 from recency.figures import comparison
@@ -124,9 +124,9 @@ def test_regressions_that_failed_are_said_to_have_failed(tmp_path):
     pd.DataFrame([row]).to_csv(path, index=False)
     lm = {"lm": "a", "label": "LM a", "bias": {"form": "none"}, "applied": "none"}
     response = {"dataset": "d", "measure": "SPR", "label": "D"}
-    rows, _, _, missing = view.read(path, [lm], [response], None)
+    rows, _, missing = show(view.read, path=path, lms=[lm], responses=[response])
     assert missing == ["failed: LM a on D SPR (no levels)"]
-    assert missing[0] in view.layout(rows, "b", missing, "T", "").notes
+    assert missing[0] in view.layout(rows, "b", missing).notes
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def drawn(folder, values):
     }
     table = [folder / f"table.{ending}" for ending in ("csv", "html", "tex")]
     figure = [folder / f"figure.{ending}" for ending in ("csv", "svg", "png", "pdf")]
-    view.table_delta_aic(**given, out=table)
-    view.figure_delta_aic(**given, out=figure)
+    show(view.table_delta_aic, **given, out=table)
+    show(view.figure_delta_aic, **given, out=figure)
     return folder
 
 
@@ -233,7 +233,8 @@ def test_table_and_figure_have_published_beside_reproduced(tmp_path):
 def test_nothing_was_run(tmp_path):
     rows = pd.DataFrame(columns=delta_aic.COLUMNS)
     rows.to_csv(tmp_path / "delta_aic.csv", index=False)
-    view.figure_delta_aic(
+    show(
+        view.figure_delta_aic,
         delta_aic=tmp_path / "delta_aic.csv",
         out=[tmp_path / "f.svg"],
         lms=LMS,

@@ -7,21 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark_scripts import import_benchmark
 from crosslmm import recorded
 from crosslmm.factors import Levels, crossed_factors
 from crosslmm.stats import bootstrap
 from crosslmm.stats.crossed_samples import Tables
 from crosslmm.stats.permutation import permutation_p
 from project import load
-from recency.evaluations.endpoint import candidates, simulate
-from recency.evaluations.endpoint import figure as figure_endpoint
-from recency.evaluations.endpoint import table as table_endpoint
 from recency.regression import crossed
 from recency.regression.designs import formula_of
 from recency.regression.predictors import Rows
 from recency.simulation import repeats, studies, study_scores
 from recency.simulation.studies import Settings
 
+simulate = import_benchmark("endpoint")
+candidates, views = simulate.candidates, simulate.endpoint_views
 CLOSENESS = {"a": 0.96, "b": 0.64}
 SMALL = Settings(subjects=10, sentences=14, words=6, residual_sd=60, slope=25)
 
@@ -172,7 +172,7 @@ def test_baselines_are_those_of_the_published_design():
 def test_a_study_prefers_the_closer_lm():
     study = candidates.run(SMALL, CLOSENESS, 0, 1, draws=30, permutations=199)
     assert list(study.scores) and set(study.scores) == set(candidates.CANDIDATES)
-    primary = study.scores[candidates.Candidate(*simulate.PRIMARY)]
+    primary = study.scores[candidates.Candidate(*views.PRIMARY)]
     assert primary["a"].value > primary["b"].value
     truth = study.truth["all", "crossed"]
     assert truth["a"] > max(truth["b"], truth["c"])
@@ -199,7 +199,7 @@ SIMULATION = {
 def simulated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("endpoint")
     files = folder / "candidates.csv", folder / "tests.csv"
-    simulate.main(*files, **SIMULATION, processes=2)
+    simulate.simulate_studies(*files, **SIMULATION, processes=2)
     return files
 
 
@@ -232,10 +232,10 @@ def test_a_stopped_simulation_goes_on(simulated, tmp_path, monkeypatch):
     measured = simulate.measured
     monkeypatch.setattr(simulate, "measured", stopped)
     with pytest.raises(KeyboardInterrupt):
-        simulate.main(*files, **SIMULATION)
+        simulate.simulate_studies(*files, **SIMULATION)
     state = tmp_path / ".candidates.state.jsonl"
     assert [json.loads(line).get("part") for line in state.open()] == [None, "default"]
-    simulate.main(*files, **SIMULATION)
+    simulate.simulate_studies(*files, **SIMULATION)
     assert len(calls) == 4 + 2  # the default setting is not simulated again
     for one, other in zip(files, simulated, strict=True):
         assert one.read_bytes() == other.read_bytes()
@@ -311,12 +311,9 @@ def test_summary_counts_claims_and_coverage():
 
 @pytest.mark.merge
 def test_figure_and_table(simulated, tmp_path):
-    figures = [tmp_path / f"figure{suffix}" for suffix in (".csv", ".pdf", ".svg", ".png")]
-    figure_endpoint.main(simulated[0], figures)
-    drawn = pd.read_csv(figures[0])
+    views.write(*map(pd.read_csv, simulated), tmp_path)
+    drawn = pd.read_csv(tmp_path / "figure_endpoint.csv")
     assert len(drawn) == 2 * 26 and set(drawn.interval[drawn.data == "crossed"]) == {"two_way"}
-    tables = [tmp_path / f"table{suffix}" for suffix in (".csv", ".html", ".tex")]
-    table_endpoint.main(*simulated, tables)
-    page = tables[1].read_text()
+    page = (tmp_path / "table_endpoint.html").read_text()
     assert "permutation, larger of both" in page and "<b>" in page
     assert page.count("<tr") == 1 + 46 + 4

@@ -10,9 +10,10 @@ import yaml
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
-from project import SCHEMA, load, merged
+from project import SCHEMA, load, merged, show
 from recency.errors import InputError
 from recency.evaluations.families import view
+from recency.figures.comparison import View
 from recency.workflow.config import checks
 
 GROUPS = {"rising": ["a1", "a2", "a3"], "falling": ["b1", "b2", "b3"]}
@@ -52,7 +53,7 @@ def files(tmp_path):
 
 
 def test_gaps_and_relations_are_those_put_in(files):
-    rows = view.points(**files)
+    rows = show(view.points, **files)
     assert len(rows) == 2 * 6 * 2
     assert rows.perplexity[rows.lm == "a2"].to_numpy() == pytest.approx(50)  # over seeds, geometric
     found = view.family_gaps(rows).set_index(["design", "family", "response"])
@@ -99,7 +100,9 @@ def test_shares_are_those_of_an_analysis_of_variance(tmp_path):
     cells = [{"lm": lm, "label": lm, "dataset": d, "measure": m} for lm in "xyz" for d, m in (("one", "SPR"), ("two", "FP"))]  # fmt: skip
     ends = [[tmp_path / f"{name}.{end}" for end in two] for name, two in (("t", ("csv", "html")), ("f", ("svg", "csv")))]  # fmt: skip
     files = {"fitted": [tmp_path / "d.parquet"] * 6, "fits": [tmp_path / "f.json"] * 6}
-    view.table_explained(**files, out=ends[0], figure=ends[1], cells=cells, responses=RESPONSES)
+    show(
+        view.table_explained, **files, out=ends[0], figure=ends[1], cells=cells, responses=RESPONSES
+    )
     assert pd.read_csv(ends[0][0]).surprisal.to_numpy() == pytest.approx(both)
 
 
@@ -107,23 +110,24 @@ def test_measures_are_compared_as_published():
     """Within a dataset where one has both measures, else across; what is not here is left out."""
     responses = [{"dataset": d, "measure": m, "label": d, "design": "spr"} for d, m in (("eye", "FFD"), ("eye", "FP"), ("other", "FP"), ("maze", "Maze"), ("maze", "TFT"))]  # fmt: skip
     names = [f"{r['label']} {r['measure']}" for r in responses]
+    measured = View.of_job({"responses": responses}).responses
     wide = pd.DataFrame({name: [n, n + 1.0, n + 2.5] for n, name in enumerate(names)})
     wide.loc[0, "maze Maze"] += 1
     published = pd.DataFrame({"more": ["FP", "Maze", "GP"], "less": ["FFD", "FP", "FP"], "t": [19.3, 2, 1], "df": [18] * 3})  # fmt: skip
-    found = view.tests(wide, names[:4], published, responses)
+    found = view.tests(wide, names[:4], published, measured)
     assert [each.partition(":")[0] for each in found] == ["maze Maze over eye FP", "maze Maze over other FP"]  # fmt: skip
     wide.loc[0, "eye FP"] += 1
-    first, *_ = view.tests(wide, names[:4], published, responses)
+    first, *_ = view.tests(wide, names[:4], published, measured)
     expected = stats.ttest_rel(wide["eye FP"], wide["eye FFD"])
     assert first.startswith(f"eye FP over eye FFD: paired t(2) = {expected.statistic:.2f} (p ")
     assert first.endswith("; published t(18) = 19.3")
-    assert len(view.tests(wide, names[:4], None, responses)) == 3
+    assert len(view.tests(wide, names[:4], None, measured)) == 3
 
 
 def test_tables_and_figure(files, tmp_path):
     ends = [tmp_path / f"t.{end}" for end in ("csv", "html")]
     known = SCHEMA.parent / "data" / "published" / "thesis_table9_3_pos_gap.csv"
-    view.table_families(**files, out=ends, published=known)
+    show(view.table_families, **files, out=ends, published=known)
     page = ends[1].read_text()
     assert "published: GPT-2" in page and "A1 over A3" in page
     assert "do not differ reliably from those without: paired t(3) = 2.72 (p 0.073)" in page
@@ -133,10 +137,10 @@ def test_tables_and_figure(files, tmp_path):
     wider.loc[5, "gap"] += 1
     (said,) = view.gap_notes(wider, None)
     assert said.startswith("gaps are wider with part of speech: paired t(3)")
-    view.figure_families(**files, out=[tmp_path / "f.svg", tmp_path / "f.csv"])
+    show(view.figure_families, **files, out=[tmp_path / "f.svg", tmp_path / "f.csv"])
     assert len(pd.read_csv(tmp_path / "f.csv")) == 24
     alone = files | {"others": []}
-    view.table_families(**alone, out=ends, published=known)
+    show(view.table_families, **alone, out=ends, published=known)
     assert "with part of speech" not in ends[1].read_text()
 
 
@@ -144,7 +148,7 @@ def test_tables_and_figure(files, tmp_path):
 @pytest.mark.parametrize("many", [2, 5, 6])
 def test_every_point_is_in_its_panel(files, many):
     """Of one response or two beside each other; a response's panels have one axis."""
-    rows = view.points(**files)
+    rows = show(view.points, **files)
     one = rows[rows.dataset == "one"]
     higher = 50 * (one.design == "with")
     parts = [one.assign(response=f"r{n}", delta_loglik=one.delta_loglik + n * higher) for n in range(many)]  # fmt: skip

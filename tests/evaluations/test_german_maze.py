@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from project import ROOT, load
+from project import ROOT, load, show
 from readingtimes.parsers import table as parser
 from recency.evaluations.contrasts.spec import listed
 from recency.evaluations.maze import choices, view
@@ -104,7 +104,9 @@ def test_all_nineteen_properties_are_passed_by_who_has_them_and_by_nobody_else(t
     assert overall.words.unique() == [ITEMS * 4 * 6]
     assert set(found[found.level == "condition"].group) == set(CONDITIONS)
     assert found[found.level == "not run"].lm.tolist() == ["table"]
-    view.table_maze_contrasts(contrasts=contrasts, maze=maze, out=[folder / "t.html"], lms=LMS)
+    show(
+        view.table_maze_contrasts, contrasts=contrasts, maze=maze, out=[folder / "t.html"], lms=LMS
+    )
     html = (folder / "t.html").read_text(encoding="utf-8")
     assert "m nonpre nonpost" in html and "Not run: table" in html
 

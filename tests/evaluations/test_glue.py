@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from masked_networks import roberta
-from project import SCHEMA, load
+from project import SCHEMA, load, show
 from recency.errors import InputError
 from recency.evaluations.glue import fine_tune, runs, view
 from recency.scoring.lm_spec import LMSpec
@@ -298,7 +298,7 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
     curve.write_text(f"step,validation_nats\n1,5\n2,{np.log(20)}\n")
     out = [tmp_path / f"table_glue.{ending}" for ending in ("csv", "html", "tex")]
     training = SETTINGS | {"examples": 10}
-    view.table_glue(
+    show(view.table_glue, 
         runs=paths, curves=[curve], out=out, variants=variants, trained=["b"], tasks=tasks,
         training=training, title="Made", published=known,
     )  # fmt: skip
@@ -318,7 +318,7 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
     assert "<b>80.0</b>" in html and "<b>73.0</b>" not in html  # two of its runs learned nothing
     assert "(2/4 constant)" in str(view.summary(out[0]))
     drawn = [tmp_path / f"figure_glue.{ending}" for ending in ("svg", "csv")]
-    view.figure_glue(runs=paths, out=drawn, variants=variants, tasks=tasks, published=known)
+    show(view.figure_glue, runs=paths, out=drawn, variants=variants, tasks=tasks, published=known)
     by_run = pd.read_csv(drawn[1])
     assert by_run.ended.sum() == 4 and set(by_run.published.dropna()) == {83.6, 84, 0.03, 0.02}
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from crosslmm.stats.totals import Draws, NewSeeds
+from project import show
 from recency.evaluations.curves import points, view
 
 STEPS = (8, 64, 500)
@@ -89,8 +90,11 @@ def test_several_lms_have_simultaneous_intervals_and_a_table(tmp_path):
     lms = [
         {"lm": lm, "label": lm.upper(), "bias": {"form": "none"}, "applied": "none"} for lm in bits
     ]
-    view.table_matched(
-        matched=tmp_path / "m.csv", out=[tmp_path / "t.csv", tmp_path / "t.html"], lms=lms
+    show(
+        view.table_matched,
+        matched=tmp_path / "m.csv",
+        out=[tmp_path / "t.csv", tmp_path / "t.html"],
+        lms=lms,
     )
     written = pd.read_csv(tmp_path / "t.csv")
     assert list(written.label) == ["BETTER", "THIRD", "FOURTH", "FIFTH"] and set(

@@ -9,7 +9,7 @@ import torch
 import yaml
 from scipy import stats
 
-from project import SCHEMA, load, merged
+from project import SCHEMA, load, merged, show
 from readingtimes.contracts import word_table
 from recency.errors import REFUSALS
 from recency.evaluations.contrasts import paired
@@ -215,13 +215,21 @@ def test_tables_and_figure_name_what_is_not_run(tmp_path):
     ends = [tmp_path / f"out.{end}" for end in ("csv", "html", "tex")]
     told = tmp_path / "published.csv"
     told.write_text("quantity,value,p\nspearman of accuracy and perplexity,-0.56,0.036\n")
-    view.table_maze(maze=paths["maze"], out=ends, baseline="good", published=told)
+    show(view.table_maze, maze=paths["maze"], out=ends, baseline="good", published=told)
     page = ends[1].read_text()
     assert "Not run: TABLE (no surprisal of the foils)" in page
     assert "published −0.56 (p 0.036)" in page and "80 words with a foil" in page
-    view.table_maze_contrasts(contrasts=paths["contrasts"], maze=paths["maze"], out=ends, lms=LMS)
+    show(
+        view.table_maze_contrasts,
+        contrasts=paths["contrasts"],
+        maze=paths["maze"],
+        out=ends,
+        lms=LMS,
+    )
     assert pd.read_csv(ends[0]).mark.tolist() == ["***"] * 4
-    view.figure_maze(maze=paths["maze"], out=[tmp_path / "f.svg", tmp_path / "f.csv"], lms=LMS)
+    show(
+        view.figure_maze, maze=paths["maze"], out=[tmp_path / "f.svg", tmp_path / "f.csv"], lms=LMS
+    )
     drawn = pd.read_csv(tmp_path / "f.csv")
     assert set(drawn.lm) == {"good", "bad", "shy", "readers"}
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from project import ROOT
+from project import ROOT, show
 from recency.errors import InputError
 from recency.evaluations.nearest_words import score, table
 from recency.networks import architectures
@@ -50,10 +50,17 @@ def test_those_that_are_near(model, tmp_path):
 
     lms = [{"lm": "WD", "label": "WD-SRNN", "bias": {"form": "none"}, "applied": "none"}]
     out = [tmp_path / f"t.{end}" for end in ("csv", "html", "tex")]
-    table.main(neighbours=[tmp_path / "wd.csv"], out=out, lms=lms, title="T")
+    show(table.main, neighbours=[tmp_path / "wd.csv"], out=out, lms=lms, title="T")
     assert "dog, " in out[1].read_text() and "By C: Euclidean" in out[1].read_text()
     published = ROOT / "data" / "published" / "thesis_table3_2.csv"
-    table.main(neighbours=[tmp_path / "wd.csv"], out=out, lms=lms, title="T", published=published)
+    show(
+        table.main,
+        neighbours=[tmp_path / "wd.csv"],
+        out=out,
+        lms=lms,
+        title="T",
+        published=published,
+    )
     rows = pd.read_csv(out[0]).query("label == 'published'")
     assert len(rows) == 30 and "switzerland, england" in out[1].read_text()
     with pytest.raises(InputError, match="the vocabulary of WD has no 'catt'; did you mean 'cat'"):

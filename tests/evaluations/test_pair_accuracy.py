@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from project import show
 from recency.errors import InputError
 from recency.evaluations.minimal_pairs import pairs as pair_accuracy
 from recency.evaluations.minimal_pairs import view
@@ -203,7 +204,7 @@ def test_table_with_published_values(windows):
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
     settings = {"published": ROOT / "data" / "published" / "wm2026_text.csv", "baseline": "base"}
     source = {"accuracy": folder / "pair_accuracy.csv", "lms": lms}
-    view.table_minimal_pairs(**source, **settings, training_words="10M", out=out)
+    show(view.table_minimal_pairs, **source, **settings, training_words="10M", out=out)
     rows = check_shape(folder)
     table = pd.read_csv(out[0])
     overall = table[table.compared & (table.level == "overall")].set_index("lm")
@@ -219,9 +220,9 @@ def test_table_with_published_values(windows):
     assert header[-2:] == ["phenomenon 0", "phenomenon 1"] and "without the first" in header
     assert "summed over all tokens" in (folder / "t.html").read_text()
 
-    view.table_minimal_pairs(**source, **settings, training_words="100M", out=out)
+    show(view.table_minimal_pairs, **source, **settings, training_words="100M", out=out)
     assert pd.read_csv(out[0]).published.dropna().to_list() == [71]
-    view.table_minimal_pairs(**source, baseline="base", out=out)
+    show(view.table_minimal_pairs, **source, baseline="base", out=out)
     assert "ublished" not in (folder / "t.html").read_text()
 
 
@@ -229,14 +230,15 @@ def test_table_with_published_values(windows):
 def test_figures_show_what_the_table_says(windows):
     folder, lms = windows
     ends = ("svg", "png", "csv")
-    view.figure_minimal_pairs(
+    show(
+        view.figure_minimal_pairs,
         accuracy=folder / "pair_accuracy.csv",
         total=[folder / f"a.{end}" for end in ends],
         by_phenomenon=[folder / f"b.{end}" for end in ends],
         lms=lms,
         baseline="base",
     )
-    models, rows = view.read(folder / "pair_accuracy.csv", lms)
+    models, rows = show(view.read, accuracy=folder / "pair_accuracy.csv", lms=lms)
     rows = rows[rows.compared]
     models = view.ranked(models, rows)
     overall = rows[rows.level == "overall"].set_index("lm").assign(published=np.nan)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from crosslmm.stats.meta_analysis import combine
+from project import show
 from recency.errors import InputError
 from recency.evaluations.pooled import effects as computing
 from recency.evaluations.pooled import view
@@ -156,7 +157,7 @@ def test_figure_and_table_have_every_corpus_and_language(files, tmp_path):
     given = {"effects": files["out_effects"], "pooled": files["out_pooled"], "lms": LMS}
     given |= {"responses": RESPONSES, "baseline": "base"}
     out = [tmp_path / f"figure.{ending}" for ending in ("svg", "png", "csv")]
-    view.figure_pooled(**given, out=out)
+    show(view.figure_pooled, **given, out=out)
     drawn = view.lines(effects, pooled, "bias")
     assert list(drawn.text) == [
         "A FP, GP", "B SPR", drawn.text[2], "C FP", "D FP", drawn.text[5], drawn.text[6],
@@ -169,7 +170,7 @@ def test_figure_and_table_have_every_corpus_and_language(files, tmp_path):
     assert len(pd.read_csv(out[2])) == len(effects)
     files_of_table = [tmp_path / f"table.{ending}" for ending in ("csv", "html", "tex")]
     del given["baseline"]
-    view.table_pooled(**given, out=files_of_table)
+    show(view.table_pooled, **given, out=files_of_table)
     page = files_of_table[1].read_text()
     for text in (
         "A FP",

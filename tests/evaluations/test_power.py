@@ -24,13 +24,6 @@ POWER = {
 }
 OVER = """
 power: {two_lms: {subjects: [8], sentences: [8], seeds: [1, 2], responses: 1, repeats: 2, draws: 20, readers: {words: 4}}}
-endpoint_simulation:
-  readers: {subjects: 8, sentences: 8, words: 4}
-  vary: {slope_sd: [], word_sd: [], subjects: [], responses: [], seeds: []}
-  repeats: 2
-  draws: 20
-  crossed_fixed: 1
-  permutations: 99
 """
 
 
@@ -120,21 +113,14 @@ def test_figure_shows_every_size(table, tmp_path):
 
 
 @pytest.mark.merge
-def test_both_simulations_run_as_targets(tmp_path):
+def test_the_simulation_runs_as_a_target(tmp_path):
     folder = copy_project(tmp_path / "study")
     (folder / "over.yaml").write_text(yaml.safe_dump(yaml.safe_load(OVER)))
-    run = snakemake(folder, "power", "endpoint", configs=[*TINY, "over.yaml"])
+    run = snakemake(folder, "power", configs=[*TINY, "over.yaml"])
     assert run.returncode == 0, run.stdout + run.stderr
     results = folder / "results" / "tiny" / "cores"
     assert len(pd.read_csv(results / "power" / "two_lms.sizes.csv")) == 2
-    rows = pd.read_csv(results / "endpoint" / "candidates.csv")
-    assert set(rows.setting) == {"default"}
     log = (results / "logs" / "simulate_power" / "two_lms.log").read_text().splitlines()
     assert log[-1].startswith("power, two_lms: 8 subjects, 8 sentences, 1 response, 2 seeds: 80 %")
-    for name in (
-        "endpoint/figure_endpoint.svg",
-        "endpoint/table_endpoint.html",
-        "power/two_lms.svg",
-    ):
-        assert (results / name).exists()
+    assert (results / "power" / "two_lms.svg").exists()
     assert untracked(folder) == []

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from project import show
 from recency.evaluations.probe import view
 from recency.figures import comparison, style
 
@@ -50,8 +51,13 @@ def files(folder):
 @pytest.mark.merge
 def test_every_lm_has_a_line_of_its_own(tmp_path):
     out = [tmp_path / f"f.{ending}" for ending in ("svg", "pdf", "png", "csv")]
-    view.figure_probe(
-        probes=files(tmp_path), out=out, lms=LMS, baseline="GPT-2", relations=RELATIONS
+    show(
+        view.figure_probe,
+        probes=files(tmp_path),
+        out=out,
+        lms=LMS,
+        baseline="GPT-2",
+        relations=RELATIONS,
     )
     assert len(pd.read_csv(tmp_path / "f.csv")) == 3 * 9 * 4
     models, _ = comparison.records(LMS, [])
@@ -77,7 +83,7 @@ def test_every_lm_has_a_line_of_its_own(tmp_path):
 
 def test_the_table_shows_the_layer_that_dev_chooses(tmp_path):
     out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
-    view.table_probe(probes=files(tmp_path), out=out, lms=LMS, relations=RELATIONS)
+    show(view.table_probe, probes=files(tmp_path), out=out, lms=LMS, relations=RELATIONS)
     page = (tmp_path / "t.html").read_text()
     row = "<td><b>{}</b></td><td>{}</td><td><b>{}</b></td><td>{}</td><td>{}</td><td>{}</td>"
     for label, layer, uuas in (("GPT-2", 2, 54), ("window 4", 0, 50), ("window 9", 3, 56)):
@@ -92,5 +98,5 @@ def test_the_table_shows_the_layer_that_dev_chooses(tmp_path):
     best = data[data.best & (data.relation == "all")]
     assert dict(zip(best.lm, best.layer)) == {"GPT-2": 2, "w4": 0, "w9": 3}
     alone = [probe_of(tmp_path / "a.csv", 1, untrained=False)]
-    view.table_probe(probes=alone, out=out, lms=LMS[:1], relations=RELATIONS)
+    show(view.table_probe, probes=alone, out=out, lms=LMS[:1], relations=RELATIONS)
     assert "untrained<" not in (tmp_path / "t.html").read_text()

@@ -11,6 +11,7 @@ import transformers
 from transformers import BertConfig, BertForMaskedLM
 
 import recency
+from project import show
 from readingtimes.contracts import word_table
 from recency.errors import REFUSALS
 from recency.evaluations.rank_metrics import judges, score, view
@@ -280,10 +281,16 @@ def test_table_figure_and_sheet_for_judges(scored, tmp_path):
     known = tmp_path / "published.csv"
     known.write_text("model,perplexity,mean_log_rank,top_1,score\nRNN-all,45.7,2.12,31.9,2.08\n")
     files = [scored / lm / "x.parquet" for lm in ("net", "mlm", "kn")]
-    view.table_rank_metrics(ranks=files, out=ends, lms=LMS, published=known)
+    show(view.table_rank_metrics, ranks=files, out=ends, lms=LMS, published=known)
     page = ends[1].read_text()
     assert "published: RNN-all" in page and "Not run: table (neither a network" in page
-    view.figure_rank_metrics(metrics=ends[0], out=[tmp_path / "f.svg"], lms=LMS, published=known)
+    show(
+        view.figure_rank_metrics,
+        metrics=ends[0],
+        out=[tmp_path / "f.svg"],
+        lms=LMS,
+        published=known,
+    )
     sheets = tmp_path / "blind.csv", tmp_path / "key.csv"
     judges.main([path.with_suffix(".csv") for path in files], *sheets, LMS, seed=3)
     blind, key = (pd.read_csv(sheet) for sheet in sheets)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from project import ROOT
+from project import ROOT, show
 from recency.errors import InputError
 from recency.evaluations.rare_words import score, table
 from recency.networks import string_similarity as similarity
@@ -133,7 +133,7 @@ def test_made_vectors_agree_with_people_where_without_there_is_none(made):
         {"label": "again", "vectors": [vectors[0] | {"here": True}], "not_run": None},
     ]
     told = {"lms": lms, "sets": sets, "title": "Rare", "published": published}
-    table.main(scores=[made / "s.csv"] * 3, out=out, **told)
+    show(table.main, scores=[made / "s.csv"] * 3, out=out, **told)
     page = out[1].read_text()
     assert "published 37.6" in page and "SO2015" not in page  # whose pairs are not of these sets
     assert "ot run: x.vec: Polyglot" in page

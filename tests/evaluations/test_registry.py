@@ -1,5 +1,6 @@
 """Evaluations are found by their folders; rules, report, targets and schema follow from them."""
 
+import ast
 import importlib
 import inspect
 
@@ -11,6 +12,7 @@ from project import ROOT, SCHEMA, TINY, copy_project, load, plan, planned
 from recency import plugins
 from recency.errors import InputError
 from recency.evaluations import registry
+from recency.figures import comparison
 from recency.workflow.config import checks
 from recency.workflow.plan import products
 from recency.workflow.plan.study import Study
@@ -33,6 +35,27 @@ def test_every_evaluation_is_whole():
             assert stem.split("_")[0] in ("figure", "table"), stem
 
 
+#: Attribute or method of a view → the parts that it reads.
+PARTS = {
+    "lms": {"lms"}, "labels": {"lms"}, "runs": {"lms"}, "of_runs": {"lms"}, "rows": {"lms", "responses", "not_run"},
+    "responses": {"responses"}, "response_labels": {"responses"}, "absent": {"responses", "not_run"},
+    "baseline": {"baseline"}, "title": {"title"}, "published": {"published"}, "published_rows": {"published"},
+}  # fmt: skip
+
+
+def parts_of_view(function, module):
+    """Return the parts of its view that a function, and the functions that get it from there, read."""
+    parts = set()
+    for node in ast.walk(ast.parse(inspect.getsource(function))):
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "view":
+            parts |= PARTS[node.attr]
+        if isinstance(node, ast.Call) and "view" in [getattr(a, "id", "") for a in node.args]:
+            called = eval(ast.unparse(node.func), vars(module))
+            deep = called is comparison.read
+            parts |= PARTS["rows"] if deep else parts_of_view(called, inspect.getmodule(called))
+    return parts
+
+
 @pytest.mark.parametrize("product", registry.products(), ids=lambda product: product.rule)
 def test_what_a_product_says_is_what_its_module_takes(product, study):
     """The rule gives the keywords of the function, and none that it needs is missing."""
@@ -40,7 +63,11 @@ def test_what_a_product_says_is_what_its_module_takes(product, study):
     main = getattr(module, product.function)
     given = {each.partition("=")[0] for each in (*product.reads, *product.settings)}
     given |= set(product.makes) | ({"published"} if product.published else set())
-    known = inspect.signature(main).parameters
+    known = dict(inspect.signature(main).parameters)
+    if known.pop("view", None):
+        parts = {"lms", "responses", "baseline", "title", "published", "not_run"}
+        assert parts_of_view(main, module) == given & parts
+        given -= parts
     needed = {name for name, each in known.items() if each.default is each.empty}
     assert needed <= given <= set(known)
     assert set(products.parameters(study, product)) == {"module", "function"} | {

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from project import assert_is_refused
+from project import assert_is_refused, show
 from recency.errors import InputError
 from recency.evaluations.serial_position import remember, view
 from recency.evaluations.serial_position.remember import WordList
@@ -203,11 +203,13 @@ def test_figure_and_table_stand_next_to_published_recall(tmp_path):
     given = {"scores": [tmp_path / "a.parquet", tmp_path / "b.parquet"], "lms": lms}
     given["published"] = tmp_path / "human.csv"
     out = [tmp_path / f"f.{end}" for end in ("svg", "csv")]
-    view.figure_serial_position(**given, out=out)
+    show(view.figure_serial_position, **given, out=out)
     svg, lines = out[0].read_text(encoding="utf-8"), pd.read_csv(out[1])
     assert "people, published" in svg and "No recall: masked" in svg
     assert len(lines) == 30 and set(lines[lines.lm == "b"].task) == {"recognition"}
-    view.table_serial_position(**given, out=[tmp_path / f"t.{end}" for end in ("html", "csv")])
+    show(
+        view.table_serial_position, **given, out=[tmp_path / f"t.{end}" for end in ("html", "csv")]
+    )
     html, rows = (tmp_path / "t.html").read_text(encoding="utf-8"), pd.read_csv(tmp_path / "t.csv")
     assert "people, 2 s per word" in html and "0.25" in html
     assert list(rows.columns) == view.COLUMNS and len(rows) == 3

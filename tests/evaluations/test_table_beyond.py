@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from project import show
 from recency.evaluations.reading_times import tables_of_fits
 
 LMS = [
@@ -39,7 +40,8 @@ def nested(seeds):
 def test_sums_over_responses_and_means_over_seeds(tmp_path, seeds):
     nested(seeds).to_csv(tmp_path / "nested.csv", index=False)
     out = [tmp_path / f"table.{kind}" for kind in ("csv", "html", "tex")]
-    tables_of_fits.table_beyond(
+    show(
+        tables_of_fits.table_beyond,
         nested=tmp_path / "nested.csv",
         out=out,
         lms=LMS,

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from project import show
 from recency.evaluations.reading_times import tables_of_fits
 
 
@@ -75,8 +76,13 @@ def test_the_table(tmp_path):
         for name in "ab"
     ]
     responses = [{"dataset": "d", "measure": "SPR", "label": "D", "design": "x"}]
-    tables_of_fits.table_effects(
-        fits=paths, out=out, lms=lms, responses=responses, cells=[cell("a"), cell("b")]
+    show(
+        tables_of_fits.table_effects,
+        fits=paths,
+        out=out,
+        lms=lms,
+        responses=responses,
+        cells=[cell("a"), cell("b")],
     )
     rows = pd.read_csv(out[1])
     assert list(rows.label) == ["A", "B"] and list(rows.estimate) == [5.0, 0.5]

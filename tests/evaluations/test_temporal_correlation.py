@@ -8,6 +8,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models
 
+from project import show
 from recency.errors import InputError
 from recency.evaluations.temporal_correlation import figure, score
 from recency.networks import architectures
@@ -68,7 +69,12 @@ def test_file_and_figure_of_a_network(tmp_path):
     assert list(rows.layer.unique()) == [1, 2] and rows.distance.max() == 30
     assert rows.pairs[0] == 118 and rows.correlation.between(-1, 1).all()
     lms = [{"lm": "lm", "label": "no bias", "bias": NONE, "applied": "none"}]
-    figure.main(correlations=[out], out=[tmp_path / f"f.{end}" for end in ("svg", "csv")], lms=lms)
+    show(
+        figure.main,
+        correlations=[out],
+        out=[tmp_path / f"f.{end}" for end in ("svg", "csv")],
+        lms=lms,
+    )
     found = pd.read_csv(tmp_path / "f.csv")
     first = rows[(rows.layer == 1) & (rows.distance == 1)].iloc[0]
     assert found.correlation[0] == pytest.approx(first.correlation)
@@ -80,7 +86,7 @@ def test_file_and_figure_of_a_network(tmp_path):
     rows.assign(correlation=rows.correlation - 1).to_csv(other, index=False)
     seeds = [lms[0] | {"variant": "lm"}, lms[0] | {"variant": "lm@seed=2"}]
     drawn = [tmp_path / f"s.{end}" for end in ("svg", "csv")]
-    figure.main(correlations=[out, other], out=drawn, lms=seeds)
+    show(figure.main, correlations=[out, other], out=drawn, lms=seeds)
     both = pd.read_csv(drawn[1])
     assert len(both) == len(found)
     assert both.correlation.to_numpy() == pytest.approx(found.correlation.to_numpy() - 0.5)
@@ -154,7 +160,7 @@ def test_a_corpus_is_read_as_one_text_with_the_short_memory_of_an_lsrc(
             assert found.correlation[distance] == pytest.approx(expected, abs=1e-5)
         drawn = [tmp_path / f"f.{end}" for end in ("svg", "csv")]
         lms = [{"lm": "lm", "label": "LSRC", "bias": NONE, "applied": "none"}]
-        figure.main(correlations=[out], out=drawn, lms=lms)
+        show(figure.main, correlations=[out], out=drawn, lms=lms)
         assert "LSRC, local" in drawn[0].read_text()
         assert set(pd.read_csv(drawn[1]).state) == {"output", "local"}
     output = rows[rows.state == "output"].set_index("distance").correlation

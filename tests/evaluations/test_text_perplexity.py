@@ -12,7 +12,7 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from project import ROOT
+from project import ROOT, show
 from recency.errors import InputError
 from recency.evaluations.summary import plain
 from recency.evaluations.text_perplexity import score, view
@@ -95,7 +95,9 @@ def test_the_table_has_what_was_published_beneath(tmp_path, nats):
         "title": "T",
         "published": published,
     }
-    view.table_perplexity(scores=[path for pair in files for path in pair], out=out, **settings)
+    show(
+        view.table_perplexity, scores=[path for pair in files for path in pair], out=out, **settings
+    )
     rows = pd.read_csv(out[0]).set_index("lm")
     fofe = rows.loc["PTB-FOFE-4"]
     assert fofe.test_ppl == pytest.approx(np.exp(nats[0][2000:].mean()))
@@ -134,7 +136,7 @@ def rare(tmp_path):
 def test_perplexity_over_rare_words(rare):
     folder, words, files = rare
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
-    view.table_rare_perplexity(
+    show(view.table_rare_perplexity, 
         scores=[each for path in files.values() for each in (folder / "unread", path)],
         texts=[folder / "test.parquet", folder / "train.parquet"],
         out=out, variants=[lm(name, name) for name in files], baseline="base", title="T",
@@ -161,7 +163,14 @@ def test_other_words_are_not_interpolated(tmp_path, nats):
     lms = [lm("a", "A"), lm("b", "B")]
     files = scores(tmp_path, "a", nats, 1) + scores(tmp_path, "b", (nats[0], nats[1][:-1]), 1)
     with pytest.raises(InputError, match="a scored 5,000 words of the test text, b 4,999"):
-        view.table_perplexity(scores=files, out=[], variants=lms, interpolated_with="b", title="T")
+        show(
+            view.table_perplexity,
+            scores=files,
+            out=[],
+            variants=lms,
+            interpolated_with="b",
+            title="T",
+        )
 
 
 @pytest.fixture
@@ -189,7 +198,7 @@ def made(make, seeds, published, **more):
     values = folder / "published.csv"
     values.write_text(f"label,ppl,ppl_interpolated\n{published}")
     settings = {"interpolated_with": "kn", "title": "T", "published": values} | more
-    make(scores=files, out=out, variants=variants, **settings)
+    show(make, scores=files, out=out, variants=variants, **settings)
     return out
 
 
@@ -266,7 +275,7 @@ def test_other_words_are_not_compared(seeds):
     short = [each[:-1] for each in nats["kn", 1]]
     files = files[:2] + scores(folder, "short", short, 1)
     out = [folder / f"p.{ending}" for ending in ("csv", "html", "tex")]
-    view.table_perplexity_pairs(
+    show(view.table_perplexity_pairs, 
         scores=files, out=out, variants=[variants[0], variants[-1]], pairs=[("near", "kn")],
         interpolated_with=None, title="T",
     )  # fmt: skip
@@ -281,8 +290,14 @@ def test_of_one_document_nothing_tells_how_sure_a_pair_is(tmp_path):
             files.append(tmp_path / f"{each['lm']}.{part}")
             score.write(files[-1], np.zeros(9), np.full(9, height), np.ones(9), np.zeros(9), 1)
     out = [tmp_path / f"p.{ending}" for ending in ("csv", "html", "tex")]
-    view.table_perplexity_pairs(
-        scores=files, out=out, variants=about, pairs=[("a", "b")], interpolated_with=None, title="T"
+    show(
+        view.table_perplexity_pairs,
+        scores=files,
+        out=out,
+        variants=about,
+        pairs=[("a", "b")],
+        interpolated_with=None,
+        title="T",
     )
     row = pd.read_csv(out[0]).iloc[0]
     assert row.ratio == pytest.approx(np.exp(-1)) and np.isnan([row.low, row.high]).all()
@@ -297,7 +312,7 @@ def test_rare_words_of_several_seeds_are_their_mean(rare):
     other = pd.read_parquet(files["base"])
     other.assign(nats=other.nats + 0.4).to_parquet(folder / "second.parquet")
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
-    view.table_rare_perplexity(
+    show(view.table_rare_perplexity, 
         scores=[x for path in (files["base"], folder / "second.parquet") for x in ("", path)],
         texts=[folder / "test.parquet", folder / "train.parquet"],
         out=out, variants=[lm("a", "A"), lm("a", "A", 2)], baseline="a", title="T",
@@ -332,12 +347,12 @@ def test_an_lm_that_stands_for_a_published_one_names_it(tmp_path, nats):
     told |= {"published": ROOT / "data" / "published" / "thesis_table2_1.csv"}
     told |= {"scores": [path for pair in files for path in pair]}
     out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
-    view.table_perplexity(out=out, **told)
+    show(view.table_perplexity, out=out, **told)
     rows = pd.read_csv(out[0]).set_index("label")
     assert rows.published_label["KN3"] == "UniSt3" and rows.published_ppl["KN3"] == 162.1
     assert np.isnan(rows.test_ppl["RNNLM 50"]) and "UniSt3" not in rows.index
     assert "published 162.1 (UniSt3)" in out[1].read_text()
-    view.table_perplexity_pairs(out=out, pairs=[("PTB-Skip-8", "PTB-KN3")], **told)
+    show(view.table_perplexity_pairs, out=out, pairs=[("PTB-Skip-8", "PTB-KN3")], **told)
     ratio = pd.read_csv(out[0]).published_ratio.iloc[0]
     assert ratio == pytest.approx(153.2 / 162.1)
 

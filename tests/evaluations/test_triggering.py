@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from project import show
 from recency.errors import InputError
 from recency.evaluations.triggering import count, view
 
@@ -102,7 +103,7 @@ def test_text_and_lms_are_compared_relative_to_two_to_five_words(tmp_path):
     states.to_csv(tmp_path / "states.csv", index=False)
     lms = [{"lm": lm, "label": lm, "bias": {"form": "none"}, "applied": "none"} for lm in lives]
     out = [tmp_path / "f.svg", tmp_path / "f.csv"]
-    view.figure_retention(
+    show(view.figure_retention, 
         counts=tmp_path / "counts.csv", memories=tmp_path / "memories.csv",
         correlations=tmp_path / "states.csv", out=out, lms=[*lms, lms[0]],
     )  # fmt: skip

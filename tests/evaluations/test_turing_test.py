@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from project import ROOT
+from project import ROOT, show
 from recency.errors import InputError
 from recency.evaluations.turing_test import view
 
@@ -52,14 +52,20 @@ def made(files, judged, published=PUBLISHED / "thesis_table7_2.csv"):
     paths = [files / each for each in ("sheet.csv", "key.csv", "metrics.csv")]
     told = dict(zip(("sheet", "key", "metrics"), paths)) | {"lms": LMS, "title": "Judged"}
     absent = "" if judged else "j.csv: is not here"
-    view.table_turing_test(
-        judgements=judged, out=out, min_judges=3, absent=absent, published=published, **told
+    show(
+        view.table_turing_test,
+        judgements=judged,
+        out=out,
+        min_judges=3,
+        absent=absent,
+        published=published,
+        **told,
     )
     fits = [files / f"f.{end}" for end in ("csv", "html", "tex")]
     known = PUBLISHED / "thesis_figure7_1.csv"
-    view.table_turing_fits(scores=out[0], out=fits, title="Judged", published=known)
+    show(view.table_turing_fits, scores=out[0], out=fits, title="Judged", published=known)
     drawn = [files / f"g.{end}" for end in ("svg", "csv")]
-    view.figure_turing_test(scores=out[0], fits=fits[0], out=drawn, lms=LMS)
+    show(view.figure_turing_test, scores=out[0], fits=fits[0], out=drawn, lms=LMS)
     return pd.read_csv(out[0]), pd.read_csv(fits[0]), out[1].read_text()
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from crosslmm.stats.shares import sequential
+from project import show
 from readingtimes.contracts import word_table
 from recency.errors import REFUSALS
 from recency.evaluations.word_length import types, view
@@ -120,11 +121,11 @@ def test_table_and_figures(made, tmp_path):
     known = tmp_path / "published.csv"
     known.write_text("lm,t,p,rho\n2-gram,1.52,0.13,\nperplexity,,0.12,-0.46\n")
     ends = [tmp_path / f"t.{end}" for end in ("csv", "html", "tex")]
-    view.table_word_length(lengths=folder / "out.csv", out=ends, lms=LMS, frequency_of="a text", published=known)  # fmt: skip
+    show(view.table_word_length, lengths=folder / "out.csv", out=ends, lms=LMS, frequency_of="a text", published=known)  # fmt: skip
     page = ends[1].read_text()
     assert "published: 2-gram" in page and "published −0.46 (p 0.120)" in page
     assert page.index("LENGTH") < page.index("NOISE") < page.index("AGAINST")
     assert "frequency in a text" in page
     drawn = [tmp_path / "f.svg", tmp_path / "f.csv"], [tmp_path / "g.svg", tmp_path / "g.csv"]
-    view.figure_word_length(lengths=folder / "out.csv", out=drawn[0], growth=drawn[1], lms=LMS, frequency_of="a text")  # fmt: skip
+    show(view.figure_word_length, lengths=folder / "out.csv", out=drawn[0], growth=drawn[1], lms=LMS, frequency_of="a text")  # fmt: skip
     assert set(pd.read_csv(drawn[1][1]).lm) == {"length", "noise", "against", "small", "large"}

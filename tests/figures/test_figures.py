@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from project import show
 from recency.errors import InputError
 from recency.evaluations.reading_times import figure_delta_loglik, figure_perplexity, figure_slopes
 from recency.figures import comparison, intervals, papers, style
@@ -113,7 +114,13 @@ def read(tmp_path, lms, responses, asked=None, **kwargs):
     not_run = kwargs.pop("not_run", None)
     path = write_delta(tmp_path / "delta_loglik.csv", lms, responses, **kwargs)
     asked = [response(r) for r in asked or responses]
-    return comparison.read(path, lms=[lm(a) for a in lms], responses=asked, not_run=not_run)
+    return show(
+        comparison.read,
+        delta_loglik=path,
+        lms=[lm(a) for a in lms],
+        responses=asked,
+        not_run=not_run,
+    )
 
 
 def known(tmp_path, result, skip=()):
@@ -316,11 +323,16 @@ def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
     paths = [[tmp_path / f"{name}.{end}" for end in ("svg", "csv")] for name in "abcd"]
     asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in TWO]}
     asked["intervals"] = write_intervals(tmp_path / "intervals.csv", lms, TWO[:1])
-    figure_delta_loglik.main(
-        delta_loglik=delta, total=paths[0], by_response=paths[1], baseline="Pythia", **asked
+    show(
+        figure_delta_loglik.main,
+        delta_loglik=delta,
+        total=paths[0],
+        by_response=paths[1],
+        baseline="Pythia",
+        **asked,
     )
-    figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=paths[2], **asked)
-    figure_slopes.main(delta_loglik=delta, out=paths[3], **asked)
+    show(figure_perplexity.main, delta_loglik=delta, perplexity=perplexity, out=paths[2], **asked)
+    show(figure_slopes.main, delta_loglik=delta, out=paths[3], **asked)
     for svg, data in paths:
         assert svg.stat().st_size > 1000 and len(pd.read_csv(data)) == len(lms)
 
@@ -376,11 +388,16 @@ def write_all(folder: Path) -> None:
     total, by_response, scatter, slopes = (
         [folder / f"{name}.{end}" for end in ("pdf", "svg", "png", "csv")] for name in "tbsl"
     )
-    figure_delta_loglik.main(
-        delta_loglik=delta, total=total, by_response=by_response, baseline="Pythia", **asked
+    show(
+        figure_delta_loglik.main,
+        delta_loglik=delta,
+        total=total,
+        by_response=by_response,
+        baseline="Pythia",
+        **asked,
     )
-    figure_perplexity.main(delta_loglik=delta, perplexity=perplexity, out=scatter, **asked)
-    figure_slopes.main(delta_loglik=delta, out=slopes, **asked)
+    show(figure_perplexity.main, delta_loglik=delta, perplexity=perplexity, out=scatter, **asked)
+    show(figure_slopes.main, delta_loglik=delta, out=slopes, **asked)
 
 
 @pytest.mark.merge
@@ -406,7 +423,12 @@ def test_same_data_give_the_same_bytes(tmp_path):
 def test_two_rows_of_a_pair_are_an_error(tmp_path):
     path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO + TWO[:1])
     with pytest.raises(InputError, match="two rows of Pythia on Natural Stories SPR"):
-        comparison.read(path, lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO])
+        show(
+            comparison.read,
+            delta_loglik=path,
+            lms=[lm(a) for a in SIX],
+            responses=[response(r) for r in TWO],
+        )
 
 
 def test_other_observations_for_another_lm_are_an_error(tmp_path):
@@ -415,7 +437,12 @@ def test_other_observations_for_another_lm_are_an_error(tmp_path):
     rows.loc[3, "n"] += 1
     rows.to_csv(path, index=False)
     with pytest.raises(InputError, match="not comparable"):
-        comparison.read(path, lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO])
+        show(
+            comparison.read,
+            delta_loglik=path,
+            lms=[lm(a) for a in SIX],
+            responses=[response(r) for r in TWO],
+        )
 
 
 def test_dataset_labels_get_their_measure(tmp_path):

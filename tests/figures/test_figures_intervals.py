@@ -22,7 +22,7 @@ from test_figures import (
     write_intervals,
 )
 
-from project import environment
+from project import environment, show
 from recency.evaluations import report
 from recency.evaluations.reading_times import figure_delta_loglik, figure_perplexity
 from recency.figures import comparison, encoding, intervals, style
@@ -130,7 +130,7 @@ def test_an_interval_is_simultaneous_where_there_are_several_pairs(tmp_path):
 def test_without_a_baseline_the_intervals_are_the_lms_own(tmp_path):
     path = write_delta(tmp_path / "delta_loglik.csv", SIX[1:], TWO)
     lms, responses = [lm(a) for a in SIX[1:]], [response(r) for r in TWO]
-    result = comparison.read(path, lms=lms, responses=responses)
+    result = show(comparison.read, delta_loglik=path, lms=lms, responses=responses)
     rows = pd.read_csv(write_intervals(tmp_path / "i.csv", SIX, TWO))
     rows[rows.lm != "Pythia"].to_csv(tmp_path / "i.csv", index=False)
     sure = intervals.read(tmp_path / "i.csv", result)

@@ -8,10 +8,9 @@ import pytest
 from test_figures import SIX, check_texts, lm, texts, words
 
 import made_corpus
+from benchmark_scripts import import_benchmark
 from readingtimes import checks as dataset_checks
 from recency.evaluations.dataset_check import page as check_dataset
-from recency.evaluations.endpoint import figure as figure_endpoint
-from recency.evaluations.endpoint.candidates import CANDIDATES
 from recency.evaluations.power import figure as figure_power
 from recency.evaluations.reading_times import recovery
 from recency.figures import comparison, style, tables
@@ -60,16 +59,18 @@ def test_power_is_legible():
 
 
 def test_endpoints_are_legible():
+    candidates = import_benchmark("endpoint_candidates")
+    views = import_benchmark("endpoint_views")
     settings = {"default": (30, 0.5), "subjects=10": (10, 0.5), "slope_sd=0.15": (30, 0.15)}
     rows = [
         {"setting": name, "subjects": subjects, "slope_sd": slope_sd}
         | {"baseline": baseline, "likelihood": likelihood, "data": data}
         | {"power": 0.2 + subjects / 50, "size": 0.04, "repeats": 100}
         for name, (subjects, slope_sd) in settings.items()
-        for baseline, likelihood, data in CANDIDATES
+        for baseline, likelihood, data in candidates.CANDIDATES
     ]
     with style.use():
-        figure = figure_endpoint.draw(pd.DataFrame(rows))
+        figure = views.draw(pd.DataFrame(rows))
         found = texts(figure)
     check_texts("endpoint", figure, found)
     said = words(found).split("\n")

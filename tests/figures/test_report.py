@@ -10,6 +10,7 @@ from test_figures import PUBLISHED, TABLE2, lm, response, write_delta, write_int
 from test_tables import write_counts
 
 from browsing import browser, check_layout, printed, walked  # noqa: F401, a fixture
+from project import show
 from recency.evaluations.reading_times import (
     figure_delta_loglik,
     tables_of_fits,
@@ -58,21 +59,23 @@ def report(folder, names, measures, change=lambda text: text, experiments=1):
             k: [where / f"{stem}.svg"]
             for k, stem in (("total", "figure_a"), ("by_response", "figure_b"))
         }
-        figure_delta_loglik.main(**files, **figures, **asked)
-        tables_of_fits.table_delta_loglik(**files, out=[where / "table_a.html"], **asked)
-        tables_of_tests.table_significance(
+        show(figure_delta_loglik.main, **files, **figures, **asked)
+        show(tables_of_fits.table_delta_loglik, **files, out=[where / "table_a.html"], **asked)
+        show(
+            tables_of_tests.table_significance,
             permutation=where / "permutation.csv",
             out=[where / "table_b.html"],
             lms=some,
             responses=responses,
         )
-        tables_of_tests.table_observations(
+        show(
+            tables_of_tests.table_observations,
             counts=write_counts(where, measures),
             out=[where / "table_c.html"],
             responses=responses,
             published=PUBLISHED / "clark2025_table1.csv",
         )
-        verdict.main(
+        show(verdict.main, 
             **files, **asked, permutation=where / "permutation.csv", out=where / "verdict.json",
             baselines={each["lm"]: "Pythia" for each in some},
         )  # fmt: skip

@@ -18,6 +18,7 @@ from test_figures import (
     write_intervals,
 )
 
+from project import show
 from recency.errors import InputError
 from recency.evaluations import summary
 from recency.evaluations.reading_times import perplexity, tables_of_fits, tables_of_tests, verdict
@@ -38,7 +39,7 @@ def test_delta_loglik_beside_published(tmp_path, size):
     rows.delta_loglik += 0.5
     rows.to_csv(path, index=False)
     sure = write_intervals(tmp_path / "intervals.csv", list(lms), list(responses))
-    tables_of_fits.table_delta_loglik(
+    show(tables_of_fits.table_delta_loglik, 
         delta_loglik=path, intervals=sure, baseline="Pythia", out=[tmp_path / f"t{end}" for end in ENDS],
         lms=[lm(a) for a in lms], responses=[response(r) for r in responses],
         published=PUBLISHED / "clark2025_table2.csv",
@@ -68,7 +69,7 @@ def test_delta_loglik_beside_published(tmp_path, size):
 def test_a_table_of_19_lms_fits_a_page(tmp_path):
     """It is set small and shrunk to the page; one of hundreds of rows goes on over pages."""
     lms, responses = list(TABLE2.index), list(TABLE2.columns[:-1])
-    tables_of_fits.table_delta_loglik(
+    show(tables_of_fits.table_delta_loglik, 
         delta_loglik=write_delta(tmp_path / "d.csv", lms, responses),
         intervals=write_intervals(tmp_path / "i.csv", lms, responses), baseline="Pythia",
         out=[tmp_path / f"t{end}" for end in ENDS],
@@ -105,7 +106,7 @@ def test_published_values_are_found_by_an_lm_s_key(tmp_path):
     lms = [lm(a) for a in SIX]
     assert [each["lm"] for each in lms if each["label"] == "Pythia"] == ["Pythia"]
     lms[0]["label"] = "no bias"
-    tables_of_fits.table_delta_loglik(
+    show(tables_of_fits.table_delta_loglik, 
         delta_loglik=path, intervals=write_intervals(tmp_path / "i.csv", SIX, TWO),
         out=[tmp_path / f"t{end}" for end in ENDS], lms=lms,
         responses=[response(r) for r in TWO], published=PUBLISHED / "clark2025_table2.csv",
@@ -118,7 +119,7 @@ def test_published_values_are_found_by_an_lm_s_key(tmp_path):
 def test_delta_loglik_without_anything_published(tmp_path):
     path = write_delta(tmp_path / "delta_loglik.csv", SIX, TWO)
     (tmp_path / "not_run.csv").write_text(NOT_RUN)
-    tables_of_fits.table_delta_loglik(
+    show(tables_of_fits.table_delta_loglik, 
         delta_loglik=path, intervals=write_intervals(tmp_path / "i.csv", SIX, TWO),
         out=[tmp_path / f"t{end}" for end in ENDS], lms=[lm(a) for a in SIX],
         responses=[response(r) for r in [*TWO, "Dundee FP"]], not_run=tmp_path / "not_run.csv",
@@ -144,7 +145,7 @@ def write_counts(folder, responses, change=0):
 
 def test_observations_beside_published(tmp_path):
     (tmp_path / "not_run.csv").write_text(NOT_RUN)
-    tables_of_tests.table_observations(
+    show(tables_of_tests.table_observations, 
         counts=write_counts(tmp_path, TWO, change=-3), out=[tmp_path / f"t{end}" for end in ENDS],
         responses=[response(r) for r in [*TWO, "Dundee FP"]], not_run=tmp_path / "not_run.csv",
         published=PUBLISHED / "clark2025_table1.csv",
@@ -168,7 +169,7 @@ ALiBi-mix-TI,Pythia,all,all,262178,10000.1,10020.3,-20.2,0.0002,10000,0.0002,0.0
 
 def test_significance(tmp_path):
     (tmp_path / "permutation.csv").write_text(PERMUTATION)
-    tables_of_tests.table_significance(
+    show(tables_of_tests.table_significance, 
         permutation=tmp_path / "permutation.csv", out=[tmp_path / f"t{end}" for end in ENDS],
         lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO],
     )  # fmt: skip
@@ -190,7 +191,7 @@ def test_significance(tmp_path):
 
 def test_nobody_wins_without_significance(tmp_path):
     (tmp_path / "permutation.csv").write_text(PERMUTATION.replace("0.03,0.04,", "0.03,0.051,"))
-    tables_of_tests.table_significance(
+    show(tables_of_tests.table_significance, 
         permutation=tmp_path / "permutation.csv", out=[tmp_path / f"t{end}" for end in ENDS],
         lms=[lm(a) for a in SIX], responses=[response(r) for r in TWO],
     )  # fmt: skip
@@ -256,7 +257,7 @@ def run_summary(folder, **changes):
         "responses": [response(r) for r in [*TWO, "Dundee FP"]], "baseline": "Pythia",
     } | changes  # fmt: skip
     asked = {key: described[key] for key in ("lms", "responses", "baseline")}
-    verdict.main(
+    show(verdict.main, 
         delta_loglik=experiment / "delta_loglik.csv", intervals=experiment / "intervals.csv",
         permutation=experiment / "permutation.csv", out=experiment / "verdict.json",
         baselines={lm(a)["lm"]: "Pythia" for a in SIX}, not_run=folder / "not_run.csv", **asked,

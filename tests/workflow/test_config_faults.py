@@ -323,8 +323,6 @@ SIMULATED = {
     "power: {two_lms: {closeness: {a: 1}}}": "a: 1 is greater than or equal to the maximum of 1",
     "power: {two_lms: {readers: {seeds: 2}}}": "readers → seeds: it is set outside `readers`; remove it here",
     "power: {other: {subjects: [10]}}": "power → other: 'sentences', 'seeds', 'responses', 'closeness' is missing",
-    "endpoint_simulation: {vary: {seeds: [3, 3]}}": "endpoint_simulation → vary → seeds: 3 stands twice",
-    "endpoint_simulation: {vary: {word: [3]}}": "unknown key 'word'; did you mean 'word_sd'?",
     DEMO + "{validation: {tokens: 9000000, every: 20}}}": (
         "validation → tokens, 9,000,000, are more than half of corpora → simulated, which has at most 6,750,000; write 3,375,000 or fewer"
     ),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from project import SCHEMA, TINY, copy_project, load, merged, plan, planned
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, show
 from recency import config as configuration
 from recency import grids
 from recency.errors import InputError
@@ -176,7 +176,8 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
     params = results(tmp_path, config)
     table = [tmp_path / f"table.{ending}" for ending in ("csv", "html", "tex")]
     figure = [tmp_path / f"figure.{ending}" for ending in ("pdf", "svg", "png", "csv")]
-    sensitivity.main(
+    show(
+        sensitivity.main,
         delta_loglik=tmp_path / "delta_loglik.csv",
         intervals=tmp_path / "intervals.csv",
         not_run=None,
@@ -203,7 +204,8 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
     drawn = [lm["lm"] for lm in params["lms"] if f"Simulated SPR {lm['lm']}" in svg]
     assert drawn == ["ALiBi-mix-I", "ALiBi-mix-TI"]  # the baseline is the dashed line
     again = tmp_path / "again.svg"
-    sensitivity.main(
+    show(
+        sensitivity.main,
         delta_loglik=tmp_path / "delta_loglik.csv",
         intervals=tmp_path / "intervals.csv",
         not_run=None,
@@ -228,7 +230,8 @@ def test_responses_are_summed_in_each_cell(config, tmp_path):
     params["responses"].insert(0, {"dataset": "other", "measure": "FP", "label": "Other"})
     files = [tmp_path / name for name in ("delta_loglik.csv", "intervals.csv")]
     out = [tmp_path / "f.svg"], [tmp_path / "t.csv", tmp_path / "t.html", tmp_path / "t.tex"]
-    sensitivity.main(
+    show(
+        sensitivity.main,
         delta_loglik=files[0],
         intervals=files[1],
         not_run=None,
@@ -262,7 +265,13 @@ def test_table_of_seeds(tmp_path):
     ]
     out = [tmp_path / f"t.{ending}" for ending in ("csv", "html", "tex")]
     responses = [{"dataset": "d", "measure": "SPR", "label": "UCL"}]
-    tables_of_tests.table_seeds(seeds=tmp_path / "seeds.csv", out=out, lms=lms, responses=responses)
+    show(
+        tables_of_tests.table_seeds,
+        seeds=tmp_path / "seeds.csv",
+        out=out,
+        lms=lms,
+        responses=responses,
+    )
     html = out[1].read_text()
     assert "<b>12.5</b><small>6.0 to 19.0</small>" in html
     assert "<b>14.0" not in html and "Mix − Pythia" in html and "class='rule'" in html

@@ -112,7 +112,7 @@ STUDIES = {
         ),
         *("working_memory", "search_dVM", "export_Pythia", "export_provo", "check_provo"),
     ],
-    "config.demo.yaml": ["all", "power", "endpoint"],
+    "config.demo.yaml": ["all", "power"],
     "config.ptb.yaml": ["all"],
     "config.ltcb.yaml": ["all"],
 }

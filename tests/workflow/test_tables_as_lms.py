@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, snakemake
+from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, show, snakemake
 from recency import config as configuration
 from recency import grids
 from recency.command import lists
@@ -263,7 +263,7 @@ def test_grids_and_figures_take_them_as_they_are(tmp_path, monkeypatch):
     response = {"dataset": "d", "measure": "SPR", "label": "D"}
     given, draw = [], figure_perplexity.draw
     monkeypatch.setattr(figure_perplexity, "draw", lambda *all: given.append(all) or draw(*all))
-    figure_perplexity.main(
+    show(figure_perplexity.main, 
         delta_loglik=delta, intervals=sure(tmp_path, told), perplexity=perplexity, out=out, lms=told,
         responses=[response], baseline="Pythia@seed=1",
     )  # fmt: skip

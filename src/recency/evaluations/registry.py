@@ -25,6 +25,9 @@ has an entry for each function that makes a figure or table, or several, in a ru
         },
     }
 
+A function with a parameter `view: comparison.View` gets the LMs, the responses, the baseline, the
+title, the published values and not_run.csv in it, those of them that its entry names.
+
 A new figure of an evaluation is thus one file (and its caption); the rule, the report, `targets:`
 and the schema follow from it.
 """
@@ -61,8 +64,9 @@ class Evaluation:
     """The properties of an evaluation. Functions take the study and an experiment's name."""
 
     key: str = ""  # key of an experiment; "" if not part of an experiment
-    #: Whether it applies to an experiment, given the files that exist.
-    applies: Callable[[Any, str], bool] = lambda study, experiment: False
+    #: Whether it applies to an experiment, given the files that exist; by default where the experiment
+    #: has its key, and the data or the dataset that it names there are available.
+    applies: Callable[[Any, str], bool] = None  # type: ignore[assignment]
     standalone: bool = True  # whether it is enough for an experiment
     shares: tuple[str, ...] = ()  # keys that refine `responses` and this evaluation
     uses_lms: bool = True  # whether it needs the experiment's LMs
@@ -92,6 +96,17 @@ class Evaluation:
     kinds: Callable[[Any, str], dict[str, str]] | None = None
     #: Rule → (name, core seconds of a job without timings): jobs that are counted separately.
     jobs: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.applies is None:
+            object.__setattr__(self, "applies", self._is_available)
+
+    def _is_available(self, study, experiment: str) -> bool:
+        if self.data:
+            return bool(study.data_here(experiment, self.key))
+        asked = study.experiment(experiment).get(self.key)
+        dataset = asked.get("dataset") if isinstance(asked, Mapping) else None
+        return asked is not None and dataset not in study.not_run
 
 
 @dataclass(frozen=True)
@@ -240,6 +255,11 @@ def settings(key: str, config: Mapping, experiment: str) -> dict:
     options = schema(key)["experiment"][key]["properties"].items()
     defaults = {name: option["default"] for name, option in options if "default" in option}
     return defaults | config["experiments"][experiment][key]
+
+
+def setting(key: str, name: str) -> Callable[[Any, str], Any]:
+    """Return a function of study and experiment: a setting of an evaluation, None if it has none."""
+    return lambda study, experiment: settings(key, study.config, experiment).get(name)
 
 
 def complete_schema(core: dict) -> dict:

@@ -16,7 +16,7 @@ from recency.evaluations.report.doubts import lines as doubtful_lines
 from recency.evaluations.report.doubts import section as doubtful_section
 from recency.figures import bases, comparison, style, tables
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import Comparison, Described
+from recency.figures.comparison import Comparison, Described, View
 from recency.figures.intervals import TOTAL, Intervals, ends
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
@@ -194,17 +194,15 @@ def main(
     labels: dict[str, str] = {}
     for experiment in experiments:
         name, baseline = experiment["experiment"], experiment.get("baseline")
-        result = comparison.read(
-            deltas[name], lms=experiment["lms"], responses=experiment["responses"], not_run=not_run
-        )
+        view = View.of_job(dict(experiment, not_run=not_run))
+        result = comparison.read(view, deltas[name])
         sure = interval_files.read(interval_paths[name], result)
         add(experiment.get("title", name), ranking(result, sure, verdict_of[name]))
         statement = f"In full: {verdict_of[name]['verdict']}"
         lines += [*textwrap.wrap(statement, WIDTH, break_on_hyphens=False), ""]
         parts.append(f"<p class='note'>{tables.html.escape(statement)}</p>")
         add("", by_response(result, sure, baseline))
-        _, measured = comparison.records([], experiment["responses"])
-        labels |= {f"{r.dataset}.{r.measure}": r.label for r in measured}
+        labels |= {f"{r.dataset}.{r.measure}": r.label for r in view.responses}
     for path, section in zip(others, sections, strict=True):
         module = plugins.load("recency.evaluations", section["module"], "evaluation", "PRODUCTS")
         add(section["heading"], getattr(module, section["function"])(path))

@@ -1,8 +1,8 @@
 """An experiment's ΔLogLik for figures and tables: LMs × responses, missing results, totals."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -125,6 +125,88 @@ class Comparison:
         return self.delta[self.summed].sum(axis=1)
 
 
+@dataclass(frozen=True)
+class View:
+    """The parts of an experiment that its figures and tables share.
+
+    A product's function that has a parameter of this type gets it from the files and params of its
+    rule with these names; the entry of `PRODUCTS` lists those that it needs.
+
+    Attributes
+    ----------
+    lms, responses
+        The language models and measures, in the config's order.
+    baseline
+        The name of the baseline LM.
+    title
+        The experiment's title, or the table's where the rule has none.
+    published
+        CSV of published values.
+    not_run
+        not_run.csv, which has the reasons for missing responses.
+    runs
+        The LM of each description: one LM has several if its seeds are described.
+    """
+
+    lms: list[LM]
+    responses: list[Response]
+    baseline: str = ""
+    title: str = ""
+    published: File | None = None
+    not_run: File | None = None
+    runs: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of_job(cls, given: dict[str, Any], threads: int = 1) -> "View":
+        """Take the parts of a view out of a job's arguments."""
+        described = list(given.pop("lms", ()))
+        lms, _ = of_seeds(described, described)
+        # Listed once, although an experiment may have them by several designs.
+        once = {(row["dataset"], row["measure"]): row for row in given.pop("responses", ())}
+        _, responses = records([], once.values())
+        names = ("baseline", "title", "published", "not_run")
+        more = {name: given.pop(name) for name in names if name in given}
+        return cls(lms, responses, **more, runs=[lm["lm"] for lm in described])
+
+    def of_runs(self, files: Iterable[Thing]) -> dict[str, list[Thing]]:
+        """Return LM → its files, which are in the order of `runs`."""
+        return by_lm(self.runs, files)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """LM → label."""
+        return {lm.lm: lm.label for lm in self.lms}
+
+    @property
+    def response_labels(self) -> dict[tuple[str, str], str]:
+        """(dataset, measure) → label."""
+        return response_labels(self.responses)
+
+    def rows(
+        self, path: File, columns: Iterable[str]
+    ) -> tuple[pd.DataFrame, list[Response], list[str]]:
+        """Read the rows of the LMs and responses from a CSV with the columns lm, dataset and measure.
+
+        Returns
+        -------
+        tuple
+            The rows with `response`, the label; the responses that were run; notes on the others.
+        """
+        rows = with_responses(table(path, columns), self.responses, self.lms)
+        labels = set(rows.response)
+        done = [response for response in self.responses if response.label in labels]
+        return rows.reset_index(drop=True), done, self.absent(labels)
+
+    def published_rows(self, columns: Iterable[str]) -> pd.DataFrame | None:
+        """Read the published values, a CSV with these columns; None without one."""
+        return None if self.published is None else table(self.published, columns)
+
+    def absent(self, labels: Collection[str]) -> list[str]:
+        """Return notes on the responses whose labels are not among these."""
+        without = [response for response in self.responses if response.label not in labels]
+        return absent_responses(without, reasons(self.not_run))
+
+
 def find(lms: Iterable[LM], lm: str | None) -> LM | None:
     """Return the LM with this name, or None."""
     return next((model for model in lms if model.lm == lm), None)
@@ -142,13 +224,20 @@ def grouped(lms: Iterable[LM], same: Callable[[LM], object]) -> list[list[LM]]:
     return groups
 
 
+def by_lm(lms: Iterable[str], things: Iterable[Thing]) -> dict[str, list[Thing]]:
+    """Return LM → its things (files of seeds), given the LM of each."""
+    grouped: dict[str, list[Thing]] = {}
+    for lm, thing in zip(lms, things, strict=True):
+        grouped.setdefault(lm, []).append(thing)
+    return grouped
+
+
 def of_seeds(things: Iterable[Thing], lms: Described) -> tuple[list[LM], dict[str, list[Thing]]]:
     """Return the distinct LMs, and LM → its things (files of seeds); `lms` describe the things."""
-    described, by_lm = {}, {}
-    for thing, lm in zip(things, lms, strict=True):
-        described.setdefault(lm["lm"], lm)
-        by_lm.setdefault(lm["lm"], []).append(thing)
-    return records(described.values(), [])[0], by_lm
+    described = list(lms)
+    runs = [lm["lm"] for lm in described]
+    models, _ = records([of_lm[0] for of_lm in by_lm(runs, described).values()], [])
+    return models, by_lm(runs, things)
 
 
 def records(lms: Described, responses: Described) -> tuple[list[LM], list[Response]]:
@@ -211,24 +300,6 @@ def with_responses(
     )
     rows = rows.assign(response=labels)[labels.notna()]
     return rows if lms is None else rows[rows.lm.isin([lm.lm for lm in lms])]
-
-
-def read_rows(
-    path: File, columns: Iterable[str], lms: Described, responses: Described, not_run: File | None
-) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
-    """Read the rows of LMs and responses from a CSV with the columns lm, dataset and measure.
-
-    Returns
-    -------
-    tuple
-        The rows with `response`, the label; the LMs; the responses that were run; notes on the
-        others.
-    """
-    models, measured = records(lms, responses)
-    rows = with_responses(table(path, columns), measured, models).reset_index(drop=True)
-    done = [response for response in measured if (rows.response == response.label).any()]
-    absent = [response for response in measured if response not in done]
-    return rows, models, done, absent_responses(absent, reasons(not_run))
 
 
 def refuse_twice(path: File, rows: pd.DataFrame) -> None:
@@ -322,15 +393,13 @@ def failed_fits(rows: pd.DataFrame, value: str) -> list[str]:
     ]
 
 
-def read(
-    delta_loglik: File, *, lms: Described, responses: Described, not_run: File | None = None
-) -> Comparison:
-    """Read delta_loglik.csv in the order of `lms` and `responses`, ignoring other rows.
+def read(view: View, delta_loglik: File) -> Comparison:
+    """Read delta_loglik.csv in the order of the view's LMs and responses, ignoring other rows.
 
     Raises InputError for two rows of a pair, and for responses whose observations or bases differ
     between LMs.
     """
-    models, measured = records(lms, responses)
+    models, measured = view.lms, view.responses
     columns = ["lm", "dataset", "measure", "base", "endpoint", "delta_loglik", "n", "converged"]
     rows = table(delta_loglik, columns)
     rows = with_responses(rows, measured, models)
@@ -369,7 +438,7 @@ def read(
 
     lost = [r for r in measured if r not in measured_done]
     absent = absent_responses(
-        [r for r in lost if r.label not in set(failed.response)], reasons(not_run)
+        [r for r in lost if r.label not in set(failed.response)], reasons(view.not_run)
     )
     absent += failed_responses(failed[failed.response.isin([r.label for r in lost])])
     unfit = set(failed.lm)

@@ -1,11 +1,11 @@
 """Draw a figure or table of an experiment, with the function of its evaluation."""
 
 from recency import plugins
-from recency.workflow.engine.job import logged
+from recency.workflow.engine.job import arguments, logged
 
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
-        settings = dict(snakemake.params)
-        name, function = settings.pop("module"), settings.pop("function")
+        name, function = snakemake.params.module, snakemake.params.function
         module = plugins.load("recency.evaluations", name, "evaluation", function)
-        getattr(module, function)(**snakemake.input, **snakemake.output, **settings)
+        show = getattr(module, function)
+        show(**arguments(show, snakemake))

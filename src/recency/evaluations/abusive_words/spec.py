@@ -3,7 +3,7 @@
 import os
 from functools import partial
 
-from recency.evaluations.registry import Data, Evaluation, settings
+from recency.evaluations.registry import Data, Evaluation, setting, settings
 
 KEY = "abusive_words"
 #: Feature groups of a format; the group of a table has the name of its config entry.
@@ -26,10 +26,6 @@ def features_of(config: dict, lexicon: str) -> list[dict]:
     ]
 
 
-def _setting(name: str):
-    return lambda study, experiment: settings_of(study.config, experiment)[name]
-
-
 def _vectors(study, experiment: str) -> list[str]:
     asked = settings_of(study.config, experiment)
     stem = "{lexicon}.neighbours-{neighbours}-similarity-{similarity}".format(**asked)
@@ -49,7 +45,6 @@ def _lexicon(study, experiment: str) -> dict[str, str]:
 EVALUATION = Evaluation(
     key=KEY,
     network=True,
-    applies=lambda study, experiment: bool(study.data_here(experiment, KEY)),
     wildcards={"lexicon": "lexicons"},
     data=Data("lexicons", ("base", "expanded"), within="lexicon"),
     inputs={
@@ -64,6 +59,6 @@ EVALUATION = Evaluation(
     },
     settings={
         "resources": _resources,
-        **{name: _setting(name) for name in ("show_words", "folds", "seed")},
+        **{name: setting(KEY, name) for name in ("show_words", "folds", "seed")},
     },
 )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from recency.evaluations.abusive_words import lexicon
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import Described
+from recency.figures.comparison import Described, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -84,19 +84,11 @@ def layout(data: pd.DataFrame, resources: Described, folds: int, title: str) -> 
 
 
 def table_abusive_words(
-    *,
-    scores: File,
-    out: Files,
-    lms: Described,
-    resources: Described,
-    folds: int,
-    title: str,
-    published: File | None = None,
+    view: View, scores: File, out: Files, resources: Described, folds: int
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex)."""
-    models, _ = comparison.records(lms, [])
-    data = collect_scores(scores, {lm.lm: lm.label for lm in models}, published)
-    tables.write(out, layout(data, resources, folds, title), data)
+    data = collect_scores(scores, view.labels, view.published)
+    tables.write(out, layout(data, resources, folds, view.title), data)
 
 
 def summary(path: File) -> Table:
@@ -118,11 +110,11 @@ NOTES = [
 ]
 
 
-def table_abusive_cross_domain(*, out: Files, title: str, published: File | None = None) -> None:
+def table_abusive_cross_domain(view: View, out: Files) -> None:
     """Write the published values to `out` (.csv, .html, .tex), marked as not run here."""
-    data = pd.DataFrame(columns=TABLE_CROSS_DOMAIN_COLUMNS)
-    if published is not None:
-        data = comparison.table(published, TABLE_CROSS_DOMAIN_COLUMNS)
+    data = view.published_rows(TABLE_CROSS_DOMAIN_COLUMNS)
+    if data is None:
+        data = pd.DataFrame(columns=TABLE_CROSS_DOMAIN_COLUMNS)
     grid = [
         [row.table, row.test, row.train, row.classifier, "not run", style.number(row.f1, 2)]
         for row in data.itertuples()
@@ -130,7 +122,7 @@ def table_abusive_cross_domain(*, out: Files, title: str, published: File | None
     header = ["Table", "Test", "Training", "Classifier", "Here", "Published F1"]
     if not grid:
         header, grid = header[:5], [["Tables 6.10 to 6.12", "", "", "", "not run"]]
-    tables.write(out, Table(f"{title}: microposts", header, grid, NOTES, left=4), data)
+    tables.write(out, Table(f"{view.title}: microposts", header, grid, NOTES, left=4), data)
 
 
 SHOWN = 25

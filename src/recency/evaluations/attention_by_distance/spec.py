@@ -23,5 +23,4 @@ EVALUATION = Evaluation(
         "by_distance": lambda study, experiment: _files(study, experiment, "by_distance.parquet"),
         "by_head": lambda study, experiment: _files(study, experiment, "by_head.csv"),
     },
-    settings={"variants": lambda study, experiment: study.variants(experiment)},
 )

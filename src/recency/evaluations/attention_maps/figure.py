@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from recency.figures import comparison, style
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import Files
 
 PRODUCTS = {
@@ -91,12 +91,12 @@ def sentences(rows: pd.DataFrame, lms: list[LM], layers: int) -> list[str]:
     return lines + [f"All tokens of {', '.join(labels)}: {text}" for text, labels in read.items()]
 
 
-def main(*, maps: Files, out: Files, lms: Described, layers: int) -> None:
+def main(view: View, maps: Files, out: Files, layers: int) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png, and the values as .csv).
 
-    `maps` are attention_map's files in the order of `lms`; the first `layers` are drawn.
+    `maps` are attention_map's files in the order of the LMs; the first `layers` are drawn.
     """
-    models, _ = comparison.records(lms, [])
+    models = view.lms
     rows = comparison.joined(models, (pd.read_parquet(path, columns=COLUMNS) for path in maps))
     data = rows[rows.layer <= layers][["lm", "label", *COLUMNS]]
     style.write(out, data, draw, rows, models, layers, sentences(rows, models, layers))

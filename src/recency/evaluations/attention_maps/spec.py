@@ -38,7 +38,6 @@ EVALUATION = Evaluation(
     network=True,
     attention=True,
     wildcards={"sentence": "sentences"},
-    applies=lambda study, experiment: "attention_maps" in study.experiment(experiment),
     inputs={
         "maps": lambda study, experiment: _maps(study, experiment, _lms_of_maps(study, experiment))
     },

@@ -88,7 +88,6 @@ def _stages(experiment: dict) -> Iterator[str]:
 EVALUATION = Evaluation(
     key=KEY,
     network=True,
-    applies=lambda study, experiment: KEY in study.experiment(experiment),
     inputs={
         "scores": lambda study, experiment: [
             f"<results>/experiments/{experiment}/babylm.{lm}.parquet"

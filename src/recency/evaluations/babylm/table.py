@@ -11,8 +11,8 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.evaluations.babylm import parts
-from recency.figures import comparison, tables
-from recency.figures.comparison import Described
+from recency.figures import tables
+from recency.figures.comparison import View
 from recency.figures.paths import Files
 from recency.figures.tables import Table
 
@@ -238,26 +238,23 @@ def _shown(value: float, part: str) -> str:
 
 
 def main(
-    *,
+    view: View,
     scores: Files,
     reading: Files,
     words: Files,
     children: Files,
     out: Files,
-    lms: Described,
-    title: str,
     stages: Mapping[str, Mapping[str, float]],
     missing: Sequence[str],
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); the CSV has every subset."""
-    models, _ = comparison.records(lms, [])
     read_words = {}
     if words:
         names = dict.fromkeys(name for of_lm in stages.values() for name in of_lm)
         kept = {"keep_default_na": False, "dtype": {"word": str, "context": str}}
         read_words = {n: pd.read_csv(p, **kept) for n, p in zip(names, words, strict=True)}
     frames = []
-    for lm, path in zip(models, scores, strict=True):
+    for lm, path in zip(view.lms, scores, strict=True):
         lm_scores = challenge_scores(pd.read_parquet(path), next(iter(reading), None))
         if read_words and lm.lm in stages:
             curves = {read: read_words[stage] for stage, read in stages[lm.lm].items()}
@@ -265,4 +262,4 @@ def main(
             lm_scores.loc[len(lm_scores)] = ["aoa", "overall", value, count, 0]
         frames.append(lm_scores.assign(lm=lm.lm, label=lm.label))
     data = pd.concat(frames, ignore_index=True)[COLUMNS]
-    tables.write(out, layout(data, title, missing), data)
+    tables.write(out, layout(data, view.title, missing), data)

@@ -7,20 +7,11 @@ from readingtimes import filters
 from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
-from recency.evaluations.registry import Evaluation, settings
+from recency.evaluations.registry import Evaluation, setting, settings
 from recency.reading import declared_columns
 
 KEY = "conditions"
 settings_of = partial(settings, KEY)
-
-
-def _setting(key: str):
-    return lambda study, experiment: settings_of(study.config, experiment).get(key)
-
-
-def _applies(study, experiment: str) -> bool:
-    asked = study.experiment(experiment).get(KEY, {})
-    return asked.get("dataset") not in (None, *study.not_run)
 
 
 def _contrasts(study, experiment: str) -> str | list[dict]:
@@ -121,17 +112,16 @@ def _problems(config, name) -> list[str]:
 
 EVALUATION = Evaluation(
     key=KEY,
-    applies=_applies,
     inputs={
         "words": lambda study, experiment: (
-            f"<results>/datasets/{_setting('dataset')(study, experiment)}/words.parquet"
+            f"<results>/datasets/{settings_of(study.config, experiment)['dataset']}/words.parquet"
         ),
         "observations": _observations,
         "surprisals": _surprisals,
         "fillers": _fillers,
     },
     settings={
-        **{key: _setting(key) for key in ("by", "levels", "stimulus", "regions", "measure")},
+        **{key: setting(KEY, key) for key in ("by", "levels", "stimulus", "regions", "measure")},
         "contrasts": _contrasts,
     },
     conditions={

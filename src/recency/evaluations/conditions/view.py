@@ -16,7 +16,7 @@ from recency.evaluations.conditions.compute import (
     UNPOOLED,
 )
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
 
@@ -67,9 +67,14 @@ NOTE_ON_MEANS = (
 )
 
 
-def labels_of(lms: Described, measure: str) -> dict[str, str]:
-    """Return the label of the response and of each LM."""
-    return {RESPONSE: measure} | {lm["lm"]: lm["label"] for lm in lms}
+def read_means(view: View, path: File, measure: str) -> pd.DataFrame:
+    """Return `compute.MEANS` with labels of the response and LMs, as text where they are names."""
+    rows = comparison.table(path, MEANS)
+    rows["region"] = rows["region"].fillna("").astype(str)
+    rows["condition"] = rows["condition"].astype(str)
+    rows["unit"] = rows["unit"].fillna("").astype(str)
+    rows.insert(3, "label", rows["variable"].map({RESPONSE: measure} | view.labels))
+    return rows
 
 
 def table_of_means(rows: pd.DataFrame, title: str) -> Table:
@@ -112,30 +117,13 @@ def _cells(row: pd.Series) -> Row:
     return [mean, Cell(style.signed(row.difference, decimals), note)]
 
 
-def table_conditions(
-    *,
-    conditions: File,
-    out: Files,
-    lms: Described,
-    measure: str,
-    title: str = "Responses and surprisal by condition",
-) -> None:
+def table_conditions(view: View, conditions: File, out: Files, measure: str) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex).
 
-    `conditions` is the CSV of `compute.main`, `lms` have lm and label, `measure` is the response's.
+    `conditions` is the CSV of `compute.main`, `measure` is the response's.
     """
-    rows = read_means(conditions, lms, measure)
-    tables.write(out, table_of_means(rows, title), rows)
-
-
-def read_means(path: File, lms: Described, measure: str) -> pd.DataFrame:
-    """Return `compute.MEANS` with labels, as text where they are names."""
-    rows = comparison.table(path, MEANS)
-    rows["region"] = rows["region"].fillna("").astype(str)
-    rows["condition"] = rows["condition"].astype(str)
-    rows["unit"] = rows["unit"].fillna("").astype(str)
-    rows.insert(3, "label", rows["variable"].map(labels_of(lms, measure)))
-    return rows
+    rows = read_means(view, conditions, measure)
+    tables.write(out, table_of_means(rows, view.title), rows)
 
 
 def summary_of_means(path: File) -> Table:
@@ -196,15 +184,13 @@ def _line(axes, rows: pd.DataFrame, places: Mapping, shift: float, how: Mapping)
     axes.errorbar(x, mean, ends, lw=1, elinewidth=0.9, capsize=2, ms=5, **how)
 
 
-def figure_conditions(*, conditions: File, out: Files, lms: Described, measure: str) -> None:
+def figure_conditions(view: View, conditions: File, out: Files, measure: str) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values).
 
-    `conditions` is the CSV of `compute.main`, `lms` have lm and label, `measure` is the response's.
+    `conditions` is the CSV of `compute.main`, `measure` is the response's.
     """
-    lms = list(lms)
-    rows = read_means(conditions, lms, measure)
-    models, _ = comparison.records(lms, [])
-    style.write(out, rows, draw_means, rows, models)
+    rows = read_means(view, conditions, measure)
+    style.write(out, rows, draw_means, rows, view.lms)
 
 
 def read_effects(path: File, columns: Iterable[str], lms: Iterable[LM]) -> pd.DataFrame:
@@ -327,10 +313,9 @@ def _points(axes, rows: pd.DataFrame, **how) -> None:
     axes.errorbar(rows.effect, rows.effect_observed, np.stack(y), np.stack(x), ls="none", **how)
 
 
-def figure_predicted_effects(*, effects: File, by_item: File, out: Files, lms: Described) -> None:
+def figure_predicted_effects(view: View, effects: File, by_item: File, out: Files) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values)."""
-    models, _ = comparison.records(lms, [])
-    keys = ["contrast", "region"]
+    models, keys = view.lms, ["contrast", "region"]
     totals = paired_with_readers(read_effects(effects, EFFECTS, models), keys)
     rows = paired_with_readers(read_effects(by_item, ITEMS, models), [*keys, "item"])
     style.write(out, pd.concat([totals, rows]), draw_predicted, totals, rows, models)
@@ -345,13 +330,10 @@ NOTE_ON_EFFECTS = (
 )
 
 
-def table_predicted_effects(
-    *, effects: File, out: Files, lms: Described, title: str = "Effects"
-) -> None:
+def table_predicted_effects(view: View, effects: File, out: Files) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex): a row for each contrast and region."""
-    models, _ = comparison.records(lms, [])
-    rows = read_effects(effects, EFFECTS, models)
-    tables.write(out, table_of_effects(rows, title), rows)
+    rows = read_effects(effects, EFFECTS, view.lms)
+    tables.write(out, table_of_effects(rows, view.title), rows)
 
 
 def table_of_effects(rows: pd.DataFrame, title: str) -> Table:

@@ -23,10 +23,5 @@ def _files(study, experiment: str) -> list[str]:
 EVALUATION = Evaluation(
     key="context_information",
     network=True,
-    applies=lambda study, experiment: (
-        study.experiment(experiment).get("context_information", {}).get("dataset")
-        not in (None, *study.not_run)
-    ),
     inputs={"predictions": _files},
-    settings={"variants": lambda study, experiment: study.variants(experiment)},
 )

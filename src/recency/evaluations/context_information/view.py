@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from crosslmm.stats import bootstrap
 from recency.errors import InputError
 from recency.figures import comparison, ends, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import Files
 from recency.figures.tables import Cell, Table
 
@@ -41,13 +41,13 @@ def beyond(tables: Sequence[pd.DataFrame], seed: int = 0, replicates: int = 1000
     )
 
 
-def read(predictions: Files, lms: Described) -> tuple[pd.DataFrame, list[LM]]:
-    """Return lm, label and the columns of `beyond`, and the LMs; the seeds of an LM share its name."""
-    models, files = comparison.of_seeds(predictions, lms)
+def read(view: View, predictions: Files) -> pd.DataFrame:
+    """Return lm, label and the columns of `beyond`; the seeds of an LM share its name."""
+    files = view.of_runs(predictions)
     parts = [
-        beyond([pd.read_parquet(path, columns=COLUMNS) for path in files[lm.lm]]) for lm in models
+        beyond([pd.read_parquet(path, columns=COLUMNS) for path in files[lm.lm]]) for lm in view.lms
     ]
-    return comparison.joined(models, parts)[["lm", "label", *parts[0]]], models
+    return comparison.joined(view.lms, parts)[["lm", "label", *parts[0]]]
 
 
 PRODUCTS = {
@@ -86,10 +86,10 @@ def draw(data: pd.DataFrame, lms: list[LM]) -> Figure:
     return figure
 
 
-def figure_context_information(*, predictions: Files, out: Files, lms: Described) -> None:
+def figure_context_information(view: View, predictions: Files, out: Files) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with the drawn values)."""
-    data, models = read(predictions, lms)
-    style.write(out, data, draw, data, models)
+    data = read(view, predictions)
+    style.write(out, data, draw, data, view.lms)
 
 
 def layout(data: pd.DataFrame, lms: list[LM]) -> Table:
@@ -115,7 +115,7 @@ def layout(data: pd.DataFrame, lms: list[LM]) -> Table:
     return Table("Information beyond the last k words", header, grid, notes)
 
 
-def table_context_information(*, predictions: Files, out: Files, lms: Described) -> None:
+def table_context_information(view: View, predictions: Files, out: Files) -> None:
     """Write the table to `out` (.csv, .html, .tex)."""
-    data, models = read(predictions, lms)
-    tables.write(out, layout(data, models), data)
+    data = read(view, predictions)
+    tables.write(out, layout(data, view.lms), data)

@@ -5,7 +5,7 @@ from functools import partial
 
 from readingtimes import filters
 from readingtimes.names import nearest
-from recency.evaluations.registry import Evaluation, settings
+from recency.evaluations.registry import Evaluation, setting, settings
 from recency.reading import declared_columns
 
 settings_of = partial(settings, "contrasts")
@@ -25,10 +25,6 @@ def conditions_of(contrasts: Mapping[str, Mapping]) -> Iterator[tuple[str, str]]
         for side in ("region", "high", "low"):
             if side in entry:
                 yield f"contrasts → {name} → {side}", entry[side]
-
-
-def _setting(key: str):
-    return lambda study, experiment: settings_of(study.config, experiment).get(key)
 
 
 def _observations(study, experiment: str) -> list[str]:
@@ -69,22 +65,18 @@ def _problems(config, name) -> list[str]:
 
 EVALUATION = Evaluation(
     key="contrasts",
-    applies=lambda study, experiment: (
-        study.experiment(experiment).get("contrasts", {}).get("dataset")
-        not in (None, *study.not_run)
-    ),
     inputs={
         "words": lambda study, experiment: (
-            f"<results>/datasets/{_setting('dataset')(study, experiment)}/words.parquet"
+            f"<results>/datasets/{settings_of(study.config, experiment)['dataset']}/words.parquet"
         ),
         "observations": _observations,
         "surprisals": lambda study, experiment: [
-            f"<results>/surprisal/{lm}/{_setting('dataset')(study, experiment)}.parquet"
+            f"<results>/surprisal/{lm}/{settings_of(study.config, experiment)['dataset']}.parquet"
             for lm in study.experiment(experiment)["lms"]
         ],
     },
     settings={
-        **{key: _setting(key) for key in ("by", "filter", "measures")},
+        **{key: setting("contrasts", key) for key in ("by", "filter", "measures")},
         "contrasts": lambda study, experiment: listed(
             settings_of(study.config, experiment)["contrasts"]
         ),

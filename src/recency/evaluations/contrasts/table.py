@@ -7,7 +7,7 @@ import pandas as pd
 from recency.evaluations.contrasts.item_effects import COLUMNS, READERS
 from recency.evaluations.contrasts.paired import LEVEL, mark
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import Described
+from recency.figures.comparison import View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -27,13 +27,13 @@ NOTE = (
 )
 
 
-def main(*, contrasts: File, out: Files, lms: Described, title: str = "Contrasts") -> None:
+def main(view: View, contrasts: File, out: Files) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex): rows by measure and contrast, columns by LM."""
     rows = comparison.table(contrasts, COLUMNS)
-    rows["label"] = rows.lm.map({READERS: "readers"} | {lm["lm"]: lm["label"] for lm in lms})
+    rows["label"] = rows.lm.map({READERS: "readers"} | view.labels)
     rows["mark"] = [mark(row.t, row.p) for row in rows.itertuples()]
     rows["unit"] = rows.unit.fillna("")
-    tables.write(out, layout(rows, title), rows)
+    tables.write(out, layout(rows, view.title), rows)
 
 
 def layout(rows: pd.DataFrame, title: str) -> Table:

@@ -13,7 +13,6 @@ def _texts(study, experiment: str) -> list[str]:
 EVALUATION = Evaluation(
     key=KEY,
     uses_lms=False,
-    applies=lambda study, experiment: KEY in study.experiment(experiment),
     inputs={"texts": _texts},
     settings={"sizes": lambda study, experiment: settings(KEY, study.config, experiment)},
 )

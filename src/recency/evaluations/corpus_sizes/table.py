@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from recency.figures import tables
+from recency.figures.comparison import View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -91,9 +92,7 @@ def _cell(text: str, published: float) -> Cell:
     return Cell(text, () if np.isnan(published) else (f"published {published:,.0f}",))
 
 
-def main(
-    *, texts: Files, out: Files, sizes: Mapping, title: str, published: File | None = None
-) -> None:
+def main(view: View, texts: Files, out: Files, sizes: Mapping) -> None:
     """Write the table to `out` (.csv, .html, .tex); `texts` are the parts', in their order."""
     read = {
         part: count_words(pd.read_parquet(path, columns=["text"])["text"])
@@ -101,5 +100,5 @@ def main(
     }
     rows = count_unknown_words(read, sizes["unknown"], sizes["cutoffs"])
     rows["corpus"] = rows.part.map(sizes["parts"])
-    rows = with_published(rows, published) if published else rows
-    tables.write(out, layout(rows, title), rows)
+    rows = with_published(rows, view.published) if view.published else rows
+    tables.write(out, layout(rows, view.title), rows)

@@ -88,7 +88,6 @@ EVALUATION = Evaluation(
     inputs={"others": others},
     settings={
         "points": points,
-        "plain_lms": lambda study, experiment: study.plain_lms(experiment),
         "plain_baseline": lambda study, experiment: study.plain_baseline(experiment),
     },
     conditions={

@@ -13,7 +13,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from recency.evaluations.curves.points import COLUMNS, MATCHED_COLUMNS
 from recency.evaluations.reading_times.intervals import ALL
 from recency.figures import comparison, labels, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.intervals import TOTAL, nats
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
@@ -27,29 +27,22 @@ AXES = {
 }
 
 
-def read(
-    path: File, lms: Described, responses: Described, not_run: File | None = None
-) -> tuple[pd.DataFrame, list[LM], list[str]]:
-    """Return the rows with `label` and `response`, the LMs, and notes on missing results.
+def read(view: View, path: File) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows with `label` and `response`, and notes on missing results.
 
     `response` is "Total" for ΔLogLik over all responses. Other quantities have no response, and are
     over all datasets and layers.
     """
-    models, measured = comparison.records(lms, responses)
     rows = comparison.table(path, COLUMNS)
     for column in ("dataset", "measure", "design", "by"):
         rows[column] = rows[column].astype(object).fillna("")
-    labels = comparison.response_labels(measured) | {(ALL, ALL): TOTAL}
-    of = dict(zip((lm.lm for lm in models), (lm.label for lm in models)))
-    rows.insert(1, "label", rows.lm.map(of))
-    keys = zip(rows.dataset, rows.measure)
-    rows["response"] = [labels.get(key, "") for key in keys]
-    there = {(row.dataset, row.measure) for row in rows.itertuples()}
-    absent = [r for r in measured if (r.dataset, r.measure) not in there]
-    words = comparison.absent_responses(absent, comparison.reasons(not_run))
+    labels = view.response_labels | {(ALL, ALL): TOTAL}
+    rows.insert(1, "label", rows.lm.map(view.labels))
+    rows["response"] = [labels.get(key, "") for key in zip(rows.dataset, rows.measure)]
+    words = view.absent(set(rows.response))
     lost = rows[(rows.quantity == "delta_loglik") & rows.value.isna()].response.unique()
     words += [f"{label} has no fit at some step and is excluded from the sum" for label in lost]
-    return rows, models, words
+    return rows, words
 
 
 def of(rows: pd.DataFrame, quantity: str, response: str = "") -> pd.DataFrame:
@@ -204,18 +197,10 @@ def key(lms: list[LM]) -> list:
     ]  # fmt: skip
 
 
-def figure_curves(
-    *,
-    curves: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    baseline: str,
-    not_run: File | None = None,
-) -> None:
+def figure_curves(view: View, curves: File, out: Files) -> None:
     """Draw curves.csv to `out` (.pdf, .svg, .png; .csv with all of its rows, labelled)."""
-    rows, models, words = read(curves, lms, responses, not_run)
-    style.write(out, rows, draw, rows, models, baseline, words, empty=words)
+    rows, words = read(view, curves)
+    style.write(out, rows, draw, rows, view.lms, view.baseline, words, empty=words)
 
 
 BY_PERPLEXITY = [
@@ -287,31 +272,13 @@ def figure_perplexity_draw(
     return figure
 
 
-def figure_curves_perplexity(
-    *,
-    curves: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    baseline: str,
-    not_run: File | None = None,
-) -> None:
+def figure_curves_perplexity(view: View, curves: File, out: Files) -> None:
     """Draw ΔLogLik against perplexity to `out` (.pdf, .svg, .png, .csv)."""
-    rows, models, words = read(curves, lms, responses, not_run)
+    rows, words = read(view, curves)
     points, named = data(rows), responses_of(rows)
     scope = named[0] if len(named) == 1 else f"summed over {len(named)} responses"
-    style.write(
-        out,
-        points,
-        figure_perplexity_draw,
-        points,
-        models,
-        baseline,
-        scope,
-        words,
-        unit(rows),
-        empty=words,
-    )
+    given = (points, view.lms, view.baseline, scope, words, unit(rows))
+    style.write(out, points, figure_perplexity_draw, *given, empty=words)
 
 
 HEADS = {
@@ -414,19 +381,10 @@ def _label_cell(row) -> str:
     return f"step {row.step:,}, {style.tick(round(row.tokens / 1e6, 2))} M tokens"
 
 
-def table_curves(
-    *,
-    curves: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    baseline: str,
-    title: str,
-    not_run: File | None = None,
-) -> None:
+def table_curves(view: View, curves: File, out: Files) -> None:
     """Write the table to `out` (.html, .tex; .csv with every row of curves.csv, labelled)."""
-    rows, models, words = read(curves, lms, responses, not_run)
-    tables.write(out, layout(rows, models, baseline, title, words), rows)
+    rows, words = read(view, curves)
+    tables.write(out, layout(rows, view.lms, view.baseline, view.title, words), rows)
 
 
 def table_matched_layout(rows, unit: str) -> Table:
@@ -457,12 +415,10 @@ def table_matched_layout(rows, unit: str) -> Table:
     return Table("At the same perplexity", heads, grid, notes, left=2)
 
 
-def table_matched(*, matched: File, out: Files, lms: Described) -> None:
+def table_matched(view: View, matched: File, out: Files) -> None:
     """Write the table to `out` (.csv, .html, .tex)."""
-    models, _ = comparison.records(lms, [])
-    labels = {lm.lm: lm.label for lm in models}
     rows = comparison.table(matched, MATCHED_COLUMNS)
-    rows.insert(1, "label", rows.lm.map(labels))
-    rows["against_label"] = rows.against.map(labels)
+    rows.insert(1, "label", rows.lm.map(view.labels))
+    rows["against_label"] = rows.against.map(view.labels)
     unit = next(iter(rows.unit), "token")
     tables.write(out, table_matched_layout(rows, unit), rows)

@@ -11,7 +11,6 @@ EVALUATION = Evaluation(
     key="dependencies",
     network=True,
     attention=True,
-    applies=lambda study, experiment: bool(study.data_here(experiment, "dependencies")),
     wildcards={"dependencies": "dependencies"},
     data=Data("dependencies", ("trees", "leaves")),
     inputs={

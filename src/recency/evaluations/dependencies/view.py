@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -182,21 +182,18 @@ def _strongest(mine: pd.DataFrame, lm: LM, published: pd.DataFrame) -> str:
     return f"{start if same else start.replace('where ', '')}: {'; '.join(others)}"
 
 
-def figure_attention_heads(
-    *, heads: Files, out: Files, lms: Described, published: File | None = None
-) -> None:
+def figure_attention_heads(view: View, heads: Files, out: Files) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png, and its data as .csv).
 
-    `heads` are attention_heads' summaries in the order of `lms`; `published` has dependency, count
+    `heads` are attention_heads' summaries in the order of the LMs; published has dependency, count
     and the slopes of the strongest heads of each layer, as stated in the paper's text.
     """
-    models, _ = comparison.records(lms, [])
+    models = view.lms
     rows = comparison.joined(models, (comparison.table(path, COLUMNS)[COLUMNS] for path in heads))
-    there = None
-    if published is not None:
-        there = comparison.table(published, ["dependency", "count"]).set_index("dependency")
     data = rows[["lm", "label", *COLUMNS]].copy()
+    there = view.published_rows(["dependency", "count"])
     if there is not None:
+        there = there.set_index("dependency")
         data["published_dependencies"] = data.type.map(there["count"])
         data["published_strongest"] = [
             there.get(f"layer_{row.layer}", pd.Series(dtype=str)).get(row.type, "")
@@ -234,7 +231,9 @@ NOTES = [
 ]
 
 
-def layout(rows: pd.DataFrame, published: pd.Series, source: str) -> Table:
+def layout(
+    rows: pd.DataFrame, published: pd.Series, source: str = "Clark et al. (2025), section 7.1"
+) -> Table:
     """Return one row per reading, and the paper's counts."""
     header = [
         ["", *(Cell(text, span=2) for text in NAMES.values())],
@@ -260,19 +259,10 @@ def layout(rows: pd.DataFrame, published: pd.Series, source: str) -> Table:
     return Table("Dependencies", header, grid, notes, rules)
 
 
-def table_dependencies(
-    *,
-    counts: File,
-    out: Files,
-    published: File | None = None,
-    source: str = "Clark et al. (2025), section 7.1",
-) -> None:
+def table_dependencies(view: View, counts: File, out: Files) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
     rows = comparison.table(counts, ["reading", "type", "tokens", "words", "chosen"])
-    there = pd.Series(dtype=float)
-    if published is not None:
-        there = comparison.table(published, ["dependency", "count"]).set_index("dependency")[
-            "count"
-        ]
+    paper = view.published_rows(["dependency", "count"])
+    there = pd.Series(dtype=float) if paper is None else paper.set_index("dependency")["count"]
     data = rows.assign(published=rows.type.map(there).astype("Int64"))
-    tables.write(out, layout(rows, there, source), data)
+    tables.write(out, layout(rows, there), data)

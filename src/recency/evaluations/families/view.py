@@ -25,7 +25,7 @@ from recency.errors import InputError
 from recency.evaluations.contrasts import paired as contrast_tests
 from recency.evaluations.reading_times.perplexity import compared
 from recency.figures import comparison, encoding, style, tables
-from recency.figures.comparison import Described
+from recency.figures.comparison import Described, Response, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 from recency.regression import predictor_names as names
@@ -38,10 +38,10 @@ GAPS = ["design", "family", "dataset", "measure", "response", "lms", "gap", "bes
 
 
 def points(
+    view: View,
     delta_loglik: File,
     perplexity: File,
     groups: Mapping[str, Iterable[str]],
-    responses: Described,
     others: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
@@ -51,8 +51,7 @@ def points(
     the words of the corpora, per token, or per word where tokenizers differ (`unit`); over seeds it
     is the geometric mean.
     """
-    _, measured = comparison.records([], responses)
-    names = comparison.response_labels(measured)
+    names = view.response_labels
     ppl, unit, _ = compared(perplexity)
     ppl["lm"] = ppl.lm.map(lambda lm: (one_for_seeds or {}).get(lm, lm))
     ppl = np.exp(np.log(ppl.perplexity).groupby([ppl.lm, ppl.dataset]).mean())
@@ -152,11 +151,9 @@ def grouped(shares: Mapping[str, float]) -> dict[str, float]:
     return sums
 
 
-def read(fitted: Files, fits: Files, cells: Described, responses: Described) -> pd.DataFrame:
+def read(view: View, fitted: Files, fits: Files, cells: Described) -> pd.DataFrame:
     """Return a row (COLUMNS, percent) per cell; files are in the order of `cells`."""
-    _, measured = comparison.records([], responses)
-    labels = comparison.response_labels(measured)
-    rows = []
+    labels, rows = view.response_labels, []
     for data, fit, cell in zip(fitted, fits, cells, strict=True):
         record, frame = json.loads(Path(fit).read_text(encoding="utf-8")), pd.read_parquet(data)
         response = record["formula"].partition("~")[0].strip()
@@ -210,26 +207,15 @@ COLOURS = {
 
 
 def table_explained(
-    *,
-    fitted: Files,
-    fits: Files,
-    out: Files,
-    figure: Files,
-    cells: Described,
-    responses: Described,
-    published: File | None = None,
-    title: str = "Families",
+    view: View, fitted: Files, fits: Files, out: Files, figure: Files, cells: Described
 ) -> None:
     """Write the table (.csv tidy, .html, .tex) and the figure (.pdf, .svg, .png, .csv)."""
-    rows = read(fitted, fits, cells, responses)
-    published_rows = None if published is None else pd.read_csv(published)
-    tables.write(out, layout(rows, published_rows, responses, title), rows)
+    rows = read(view, fitted, fits, cells)
+    tables.write(out, layout(view, rows), rows)
     style.write(figure, rows, explained_draw, rows)
 
 
-def layout(
-    rows: pd.DataFrame, published: pd.DataFrame | None, responses: Described, title: str
-) -> Table:
+def layout(view: View, rows: pd.DataFrame) -> Table:
     """Return a row per LM, a column per response (largest share first), and paired tests."""
     wide = rows.pivot(index="label", columns="response", values=LM)
     wide = wide.reindex(list(dict.fromkeys(rows.label)))
@@ -237,21 +223,23 @@ def layout(
     grid = [
         [label, *(style.number(wide[name][label], 2) for name in order)] for label in wide.index
     ]
-    notes = [NOTE, *tests(wide, order, published, responses)]
-    return Table(f"{title}: variance that surprisal explains", ["", *order], grid, notes)
+    notes = [NOTE, *tests(wide, order, view.published_rows([]), view.responses)]
+    return Table(f"{view.title}: variance that surprisal explains", ["", *order], grid, notes)
 
 
 def tests(
-    wide: pd.DataFrame, order: list[str], published: pd.DataFrame | None, responses: Described
+    wide: pd.DataFrame,
+    order: list[str],
+    published: pd.DataFrame | None,
+    responses: list[Response],
 ) -> list[str]:
     """Return notes on paired tests between consecutive columns, or the published pairs of responses."""
     compared = [(more, less, "") for more, less in pairwise(order)]
     if published is not None:
-        _, measured = comparison.records([], responses)
         compared = [
             (more, less, f"; published t({row.df}) = {style.number(row.t, 1)}")
             for row in published.itertuples()
-            for more, less in _of_measures(measured, row.more, row.less)
+            for more, less in _of_measures(responses, row.more, row.less)
             if {more, less} <= set(order)
         ]
     sentences = []
@@ -300,22 +288,17 @@ NOTES = [
 
 
 def table_families(
-    *,
+    view: View,
     delta_loglik: File,
     perplexity: File,
     out: Files,
     groups: Mapping[str, Iterable[str]],
-    responses: Described,
     others: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
-    published: File | None = None,
-    title: str = "Families",
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
-    rows = points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
-    gaps = family_gaps(rows)
-    published_rows = None if published is None else pd.read_csv(published)
-    tables.write(out, table_layout(gaps, published_rows, title), gaps[GAPS])
+    gaps = family_gaps(points(view, delta_loglik, perplexity, groups, others, one_for_seeds))
+    tables.write(out, table_layout(gaps, view.published_rows([]), view.title), gaps[GAPS])
 
 
 def table_layout(gaps: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
@@ -424,16 +407,15 @@ def draw(rows: pd.DataFrame, sentences: list[str]) -> Figure:
 
 
 def figure_families(
-    *,
+    view: View,
     delta_loglik: File,
     perplexity: File,
     out: Files,
     groups: Mapping[str, Iterable[str]],
-    responses: Described,
     others: Files = (),
     one_for_seeds: Mapping[str, str] | None = None,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the points)."""
-    rows = points(delta_loglik, perplexity, groups, responses, others, one_for_seeds)
+    rows = points(view, delta_loglik, perplexity, groups, others, one_for_seeds)
     sentences = gap_notes(family_gaps(rows), None) if len(rows) else []
     style.write(out, rows, draw, rows, sentences, empty=sentences)

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from recency.evaluations.glue import runs as run_files
 from recency.evaluations.glue.runs import MEASURES
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import LM
+from recency.figures.comparison import LM, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -95,17 +95,12 @@ def _panel(axes: Axes, rows: pd.DataFrame, column: str, lms: list[LM], looks: Ma
 
 
 def figure_glue(
-    *,
-    runs: Files,
-    out: Files,
-    variants: list[Mapping],
-    tasks: list[Mapping],
-    published: File | None = None,
+    view: View, runs: Files, out: Files, variants: list[Mapping], tasks: list[Mapping]
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with one row per run)."""
     models = run_files.lms_of(variants)
     rows = run_files.read(runs, variants, tasks)
-    paper = run_files.published(published, tasks, models)
+    paper = run_files.published(view.published, tasks, models)
     with_paper = rows.merge(paper, "left", ["lm", "task"])
     style.write(out, with_paper, draw, rows, models, tasks, paper)
 
@@ -259,7 +254,7 @@ def summary(path: File) -> Table:
 
 
 def table_glue(
-    *,
+    view: View,
     runs: Files,
     curves: Files,
     out: Files,
@@ -267,8 +262,6 @@ def table_glue(
     trained: list[str],
     tasks: list[Mapping],
     training: Mapping,
-    title: str,
-    published: File | None = None,
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `runs` are fine_tune's files, by LM."""
     models = run_files.lms_of(variants)
@@ -281,6 +274,6 @@ def table_glue(
         ppl = ppl.groupby(["lm", "label"], sort=False).ppl.agg(["size", "mean", "min", "max"])
         ppl = ppl.set_axis(["runs", "best", "low", "high"], axis=1).reset_index()
         ppl = ppl.assign(task="ppl", figure="ppl")
-    paper = run_files.published(published, tasks, models)
+    paper = run_files.published(view.published, tasks, models)
     rows = tidy(run_files.read(runs, variants, tasks), models, tasks, ppl, paper)
-    tables.write(out, layout(title, rows, tasks, training), rows)
+    tables.write(out, layout(view.title, rows, tasks, training), rows)

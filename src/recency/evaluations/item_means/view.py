@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from recency.evaluations.item_means import delta_aic
 from recency.figures import comparison, papers, style, tables
-from recency.figures.comparison import LM, Described, Response
+from recency.figures.comparison import LM, Response, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -50,25 +50,19 @@ def reading(delta: float) -> str:
     return "little support for the worse" if size < 10 else "essentially none for the worse"
 
 
-def read(
-    path: File,
-    lms: Described,
-    responses: Described,
-    not_run: File | None,
-    published: File | None = None,
-) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
+def read(view: View, path: File) -> tuple[pd.DataFrame, list[Response], list[str]]:
     """Read delta_aic.csv with `label`, `response`, and published values added.
 
     These are `published` (ΔAIC), `n_published` (words) and `published_r_length` (Appendix A, for the whole).
 
-    Rows are in the order of the responses, then of the LMs. Also return the LMs, the responses that
-    were run, and notes on the others. `published` is a CSV as read by recency.figures.papers, with
+    Rows are in the order of the responses, then of the LMs. Also return the responses that were run,
+    and notes on the others. Published values are a CSV as read by recency.figures.papers, with
     corpus_measure (labels), n_words and delta_aic.
     """
-    columns = delta_aic.COLUMNS
-    rows, models, done, lost = comparison.read_rows(path, columns, lms, responses, not_run)
+    rows, done, lost = view.rows(path, delta_aic.COLUMNS)
+    models, published = view.lms, view.published
     comparison.refuse_twice(path, rows)
-    rows["label"] = rows.lm.map({model.lm: model.label for model in models})
+    rows["label"] = rows.lm.map(view.labels)
     by_response = {response.label: rank for rank, response in enumerate(done)}
     by_lm = {model.lm: rank for rank, model in enumerate(models)}
     order = rows.assign(a=rows.response.map(by_response), b=rows.lm.map(by_lm))
@@ -84,10 +78,10 @@ def read(
         sizes = there.drop_duplicates("corpus_measure").set_index("corpus_measure").n_words
         rows["published"] = [values.get(key, math.nan) for key in zip(rows.lm, rows.response)]
         rows["n_published"] = [sizes.get(name, pd.NA) for name in rows.response]
-    return rows, models, done, lost + comparison.failed_fits(rows, "aic")
+    return rows, done, lost + comparison.failed_fits(rows, "aic")
 
 
-def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, source: str) -> Table:
+def layout(rows: pd.DataFrame, baseline: str, notes: list[str]) -> Table:
     """Return the table: a block per response, a row per LM."""
     has_published = bool(rows.published.notna().any())
     whole = "loglik" in rows
@@ -127,9 +121,9 @@ def layout(rows: pd.DataFrame, baseline: str, notes: list[str], title: str, sour
     judged += "Burnham & Anderson (2004): 0 to 2, 4 to 7, 10 or more; they do not cover the rest"
     first = [compared + "below 0 the LM fits better; bold: the lowest AIC of a response", judged]
     if has_published:
-        first.append(f"published: {source}")
+        first.append("published: de Varda & Marelli (2024), Section 4 and Figure 2 D")
     return Table(
-        title,
+        "AIC by corpus and language model",
         header,
         grid,
         [*first, *lengths(rows, baseline), *notes],
@@ -176,26 +170,15 @@ def summary(path: Path) -> Table:
     return Table("", ["LM", *names], grid, notes)
 
 
-def table_delta_aic(
-    *,
-    delta_aic: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    baseline: str,
-    published: File | None = None,
-    not_run: File | None = None,
-    source: str = "de Varda & Marelli (2024), Section 4 and Figure 2 D",
-    title: str = "AIC by corpus and language model",
-) -> None:
+def table_delta_aic(view: View, delta_aic: File, out: Files) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
-    rows, _, _, missing = read(delta_aic, lms, responses, not_run, published)
-    is_baseline = rows.lm == baseline
+    rows, _, missing = read(view, delta_aic)
+    is_baseline = rows.lm == view.baseline
     data = rows.assign(
         difference=rows.delta_aic - rows.published,
         reading=rows.delta_aic.map(reading).mask(is_baseline, ""),
     )
-    tables.write(out, layout(rows, baseline, missing, title, source), data)
+    tables.write(out, layout(rows, view.baseline, missing), data)
 
 
 PANELS = {
@@ -248,18 +231,9 @@ def draw(
     return figure
 
 
-def figure_delta_aic(
-    *,
-    delta_aic: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    baseline: str,
-    published: File | None = None,
-    not_run: File | None = None,
-) -> None:
+def figure_delta_aic(view: View, delta_aic: File, out: Files) -> None:
     """Draw the four panels to `out` (.pdf, .svg, .png, .csv)."""
-    rows, models, done, words = read(delta_aic, lms, responses, not_run, published)
+    rows, done, words = read(view, delta_aic)
     data = rows[["lm", "label", "response", "n", *PANELS, "published"]]
     data = data.assign(difference=data.delta_aic - data.published)
-    style.write(out, data, draw, rows, models, done, baseline, words, empty=words)
+    style.write(out, data, draw, rows, view.lms, done, view.baseline, words, empty=words)

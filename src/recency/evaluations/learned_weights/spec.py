@@ -1,6 +1,6 @@
 """Learned weights: by distance, those that read a window of states, and those of a CDLM."""
 
-from recency.evaluations.registry import Evaluation, settings
+from recency.evaluations.registry import Evaluation, setting, settings
 
 KEY = "learned_weights"
 
@@ -32,15 +32,12 @@ def _problems(config, name) -> list[str]:
 EVALUATION = Evaluation(
     key=KEY,
     uses_lms=False,
-    applies=lambda study, experiment: KEY in study.experiment(experiment),
     inputs={
         "windows": lambda study, experiment: _files(study, experiment, "windows"),
         "sparseness": lambda study, experiment: _files(study, experiment, "sparseness"),
     },
     settings={
-        "thresholds": lambda study, experiment: settings(KEY, study.config, experiment)[
-            "thresholds"
-        ],
+        "thresholds": setting(KEY, "thresholds"),
         "window_lms": lambda study, experiment: _labels(study, experiment, "windows"),
         "sparse_lms": lambda study, experiment: _labels(study, experiment, "sparseness"),
     },

@@ -13,8 +13,7 @@ from recency.endpoints import CROSSED
 from recency.evaluations.linearity.spec import LINEAR
 from recency.evaluations.reading_times import shared_texts
 from recency.evaluations.reading_times.delta_loglik import read_parts, totals
-from recency.figures import comparison
-from recency.figures.comparison import LM, Described, Response
+from recency.figures.comparison import Response, View
 from recency.figures.paths import File, write_csv
 
 MODEL = ("lm", "label", "dataset", "measure", "design", "settings")
@@ -79,13 +78,11 @@ def main(
     write_csv(out, pd.DataFrame(rows, columns=COLUMNS))
 
 
-def read(
-    path: File, lms: Described, responses: Described, not_run: File | None
-) -> tuple[pd.DataFrame, list[LM], list[Response], list[str]]:
-    """Return the rows, LMs, responses and missing responses of a file that `main` wrote."""
-    rows, models, done, missing = comparison.read_rows(path, COLUMNS, lms, responses, not_run)
+def read(view: View, path: File) -> tuple[pd.DataFrame, list[Response], list[str]]:
+    """Return the rows, responses and missing responses of a file that `main` wrote."""
+    rows, done, missing = view.rows(path, COLUMNS)
     rows = rows.assign(linking=rows.linking.astype(str), settings=rows.settings.fillna(""))
-    return rows, models, done, missing
+    return rows, done, missing
 
 
 def answer(low: float, high: float) -> str:

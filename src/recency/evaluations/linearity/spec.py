@@ -49,6 +49,5 @@ EVALUATION = Evaluation(
                 (row["dataset"], row["measure"]): row for row in study.all_responses(experiment)
             }.values()
         ],
-        "plain_lms": lambda study, experiment: study.plain_lms(experiment),
     },
 )

@@ -11,7 +11,7 @@ from recency.endpoints import ENDPOINTS
 from recency.evaluations.linearity.differences import answer, read
 from recency.evaluations.linearity.spec import LINEAR
 from recency.figures import style, tables
-from recency.figures.comparison import LM, Described, Response
+from recency.figures.comparison import LM, Response, View
 from recency.figures.intervals import nats
 from recency.figures.paths import File, Files
 from recency.figures.tables import Table
@@ -30,7 +30,7 @@ PRODUCTS = {
 }
 
 
-def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: str) -> Table:
+def layout(rows: pd.DataFrame, done: list[Response], notes: list[str]) -> Table:
     """Return the table: a block per response, with LMs and functions beneath one another."""
     several = rows.settings.nunique() > 1
     header = ["Response", "LM", *["Settings"] * several, "Function"]
@@ -64,6 +64,7 @@ def layout(rows: pd.DataFrame, done: list[Response], notes: list[str], title: st
         "x^k: power k of the predictor; log: log(1 + x)",
         "intervals are for single differences, not corrected for multiple comparisons",
     ]
+    title = "Linking functions by response and language model"
     return Table(title, header, grid, [*legend, *notes], tuple(rules), left=left)
 
 
@@ -72,18 +73,10 @@ def name(linking: str) -> str:
     return linking if linking.isalpha() else f"x^{float(linking):g}"
 
 
-def table_linearity(
-    *,
-    linearity: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    not_run: File | None = None,
-    title: str = "Linking functions by response and language model",
-) -> None:
+def table_linearity(view: View, linearity: File, out: Files) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
-    rows, _, done, missing = read(linearity, lms, responses, not_run)
-    tables.write(out, layout(rows, done, missing, title), rows)
+    rows, done, missing = read(view, linearity)
+    tables.write(out, layout(rows, done, missing), rows)
 
 
 HEIGHT = 1.7  # inches per panel
@@ -131,14 +124,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], responses: list[Response], words: li
     return figure
 
 
-def figure_linearity(
-    *,
-    linearity: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    not_run: File | None = None,
-) -> None:
+def figure_linearity(view: View, linearity: File, out: Files) -> None:
     """Draw the panels to `out` (.pdf, .svg, .png, .csv)."""
-    rows, models, done, words = read(linearity, lms, responses, not_run)
-    style.write(out, rows, draw, rows, models, done, words, empty=words)
+    rows, done, words = read(view, linearity)
+    style.write(out, rows, draw, rows, view.lms, done, words, empty=words)

@@ -5,14 +5,10 @@ from functools import partial
 from readingtimes import filters
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
-from recency.evaluations.registry import Evaluation, settings
+from recency.evaluations.registry import Evaluation, setting, settings
 from recency.reading import declared_columns
 
 settings_of = partial(settings, "maze")
-
-
-def _setting(key: str, default=None):
-    return lambda study, experiment: settings_of(study.config, experiment).get(key, default)
 
 
 def _contrasts(study, experiment: str) -> list[dict]:
@@ -67,9 +63,6 @@ def _problems(config, name) -> list[str]:
 
 EVALUATION = Evaluation(
     key="maze",
-    applies=lambda study, experiment: (
-        study.experiment(experiment).get("maze", {}).get("dataset") not in (None, *study.not_run)
-    ),
     inputs={
         "words": lambda study, experiment: (
             f"<results>/datasets/{settings_of(study.config, experiment)['dataset']}/words.parquet"
@@ -78,7 +71,7 @@ EVALUATION = Evaluation(
         "readers": _readers,
     },
     settings={
-        **{key: _setting(key) for key in ("by", "condition", "filter")},
+        **{key: setting("maze", key) for key in ("by", "condition", "filter")},
         "contrasts": _contrasts,
     },
     conditions={"contrasts": lambda study, experiment: bool(_contrasts(study, experiment))},

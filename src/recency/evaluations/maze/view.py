@@ -17,7 +17,7 @@ from recency.evaluations.contrasts.paired import LEVEL, mark
 from recency.evaluations.maze.choices import COLUMNS, READERS
 from recency.evaluations.maze.choices import COLUMNS as CHOICES
 from recency.figures import comparison, ends, labels, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -91,17 +91,10 @@ def not_run(rows: pd.DataFrame) -> list[str]:
     return [f"not run: {', '.join(rows.label)} ({why})" for why, rows in lost.groupby("group")]
 
 
-def table_maze(
-    *,
-    maze: File,
-    out: Files,
-    baseline: str,
-    published: File | None = None,
-    title: str = "Word or foil",
-) -> None:
+def table_maze(view: View, maze: File, out: Files) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex), readers first, then the best LM."""
     rows = comparison.table(maze, COLUMNS)
-    tables.write(out, layout(rows, baseline, published, title), rows)
+    tables.write(out, layout(rows, view.baseline, view.published, view.title), rows)
 
 
 def layout(
@@ -189,13 +182,12 @@ def draw(rows: pd.DataFrame, lms: list[LM], sentences: list[str]) -> Figure:
     return figure
 
 
-def figure_maze(*, maze: File, out: Files, lms: Described, published: File | None = None) -> None:
+def figure_maze(view: View, maze: File, out: Files) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with the drawn values)."""
     rows = comparison.table(maze, COLUMNS)
-    models, _ = comparison.records(lms, [])
     drawn = rows[rows.level.isin(["overall", "position"])]
-    notes = [with_perplexity(rows, published), *not_run(rows)]
-    style.write(out, drawn, draw, rows, models, notes, empty=notes)
+    notes = [with_perplexity(rows, view.published), *not_run(rows)]
+    style.write(out, drawn, draw, rows, view.lms, notes, empty=notes)
 
 
 #: A row of data/published/thesis_chapter11.csv.
@@ -207,22 +199,14 @@ NOTE = (
 )
 
 
-def table_maze_contrasts(
-    *,
-    contrasts: File,
-    maze: File,
-    out: Files,
-    lms: Described,
-    published: File | None = None,
-    title: str = "Contrasts",
-) -> None:
+def table_maze_contrasts(view: View, contrasts: File, maze: File, out: Files) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex): a row per contrast, a column per LM."""
     rows = comparison.table(contrasts, [*PAIRED, "label"])
     choices = comparison.table(maze, CHOICES)
     rows["mark"] = [mark(row.t, row.p) for row in rows.itertuples()]
-    names = [lm["lm"] for lm in lms]
-    shown = [lm for lm in (READERS, *names) if lm in set(rows.lm)]
-    tables.write(out, table_contrasts_layout(rows, choices, shown, published, title), rows)
+    shown = [lm for lm in (READERS, *view.labels) if lm in set(rows.lm)]
+    table = table_contrasts_layout(rows, choices, shown, view.published, view.title)
+    tables.write(out, table, rows)
 
 
 def table_contrasts_layout(

@@ -34,16 +34,7 @@ def _kinds(study, experiment: str) -> dict[str, str]:
 EVALUATION = Evaluation(
     key="measured_memory",
     network=True,
-    applies=lambda study, experiment: (
-        study.experiment(experiment).get("measured_memory", {}).get("dataset")
-        not in (None, *study.not_run)
-    ),
     inputs={"memories": _files},
-    settings={
-        "variants": lambda study, experiment: study.variants(experiment),
-        "ranked": lambda study, experiment: study.ranked_lms(experiment),
-        "ranked_baseline": lambda study, experiment: study.ranked_baseline(experiment),
-    },
     conditions={"ranked": lambda study, experiment: registry.ranking().applies(study, experiment)},
     kinds=_kinds,
 )

@@ -8,7 +8,7 @@ Memory and ΔLogLik of each LM by kind of memory, and tests between the kinds.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from recency.evaluations.reading_times import tables_of_tests
 from recency.evaluations.reading_times.figure_perplexity import series
 from recency.figures import comparison, encoding, ends, hover, labels, style, tables
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import LM, Comparison, Described
+from recency.figures.comparison import LM, Comparison, Described, View
 from recency.figures.intervals import TOTAL, Intervals, against, columns, explained
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
@@ -42,7 +42,7 @@ PRODUCTS = {
     "figure_half_life": {
         "makes": {"out": ("figure_half_life", "ΔLogLik by half-life of the memory")},
         "reads": ["memories", "delta_loglik", "intervals=delta_loglik_intervals", "not_run"],
-        "settings": ["lms=ranked", "variants", "responses", "baseline=ranked_baseline"],
+        "settings": ["lms=ranked_lms", "variants", "responses", "baseline=ranked_baseline"],
         "when": "ranked",
     },
     "table_measured_memory": {
@@ -65,7 +65,7 @@ PRODUCTS = {
             "kinds=permutation_kinds",
             "not_run",
         ],
-        "settings": ["lms=ranked", "variants", "responses"],
+        "settings": ["lms=ranked_lms", "variants", "responses"],
         "when": "ranked",
     },
 }
@@ -77,19 +77,18 @@ SMALLEST = 1e-4  # bits: smaller values are not drawn
 TOGETHER = 10  # maximum number of LMs in one panel if they differ in when their bias applies
 
 
-def read(memories: Files, lms: Described) -> tuple[dict[str, Memory], list[LM]]:
-    """Return LM → its memory, and the LMs, from the files of rule measured_memory in order of `lms`.
+def read(memories: Files, runs: Iterable[str]) -> dict[str, Memory]:
+    """Return LM → its memory, from the files of rule measured_memory and the LM of each.
 
     The memory of an LM with several seeds is their mean.
     """
-    models, files = comparison.of_seeds(memories, lms)
     result = {}
-    for lm, paths in files.items():
+    for lm, paths in comparison.by_lm(runs, memories).items():
         tables = [pd.read_parquet(path, columns=COLUMNS) for path in paths]
         units = [table.attrs[UNITS] for table in tables if table.attrs.get(UNITS)]
         middle = [float(unit) for unit in np.median(units, axis=0)] if units else None
         result[lm] = replace(measured(*tables), units=middle)
-    return result, models
+    return result
 
 
 def points(distance: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -195,9 +194,9 @@ def lines(axes: Axes, memories: dict[str, Memory], lms: list[LM]) -> list[tuple[
     return last
 
 
-def figure_measured_memory(*, memories: Files, out: Files, lms: Described) -> None:
+def figure_measured_memory(view: View, memories: Files, out: Files) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with means and intervals by distance)."""
-    memory_of, models = read(memories, lms)
+    memory_of, models = read(memories, view.runs), view.lms
     columns = ["lm", "label", "distance", "change_bits", "low", "high"]
     parts = [
         pd.DataFrame(
@@ -287,25 +286,20 @@ def figure_half_life_draw(
 
 
 def figure_half_life(
-    *,
+    view: View,
     memories: Files,
     delta_loglik: File,
     intervals: File,
     out: Files,
-    lms: Described,
     variants: Described,
-    responses: Described,
-    baseline: str,
-    not_run: File | None = None,
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with the half-lives measured and stated).
 
-    `memories` are files of rule measured_memory in the order of `variants`, the seeds of `lms`.
+    `memories` are files of rule measured_memory in the order of `variants`, the seeds of the LMs.
     """
-    lms = list(lms)
-    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    result = comparison.read(view, delta_loglik)
     bounds = interval_files.read(intervals, result)
-    memory_of, _ = read(memories, variants)
+    memory_of = read(memories, [variant["lm"] for variant in variants])
     shown = {lm.lm: memory_of[lm.lm] for lm in result.lms if len(result.totals)}
     data = pd.DataFrame(
         {"lm": lm.lm, "label": lm.label}
@@ -320,9 +314,8 @@ def figure_half_life(
         for lm in result.lms
         if lm.lm in shown
     )
-    style.write(
-        out, data, figure_half_life_draw, result, bounds, shown, baseline, empty=result.missing
-    )
+    given = (result, bounds, shown, view.baseline)
+    style.write(out, data, figure_half_life_draw, *given, empty=result.missing)
 
 
 ADDED = ("half_life_identified", "half_life_floor_bits", "half_within_low", "half_within_high")
@@ -379,9 +372,9 @@ def layout(memories: dict[str, Memory], lms: list[LM]) -> Table:
     return Table("Slope of decline", header, rows, NOTES)
 
 
-def table_measured_memory(*, memories: Files, out: Files, lms: Described) -> None:
+def table_measured_memory(view: View, memories: Files, out: Files) -> None:
     """Write the table to `out` (.csv, .html, .tex)."""
-    summaries, models = read(memories, lms)
+    summaries, models = read(memories, view.runs), view.lms
     rows = []
     for lm in models:
         memory = summaries[lm.lm]
@@ -489,28 +482,23 @@ def tested(tests: pd.DataFrame, names: Mapping[tuple[str, str], str]) -> Table:
 
 
 def table_half_life(
-    *,
+    view: View,
     memories: Files,
     delta_loglik: File,
     intervals: File,
     kinds: File,
     out: Files,
     out_kinds: Files,
-    lms: Described,
     variants: Described,
-    responses: Described,
-    not_run: File | None = None,
 ) -> None:
     """Write the LMs' table to `out` and the kinds' table to `out_kinds` (.csv, .html, .tex)."""
-    lms, responses = list(lms), list(responses)
-    models, measured = comparison.records(lms, responses)
-    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
-    remembered, _ = read(memories, variants)
-    data = rows(result, interval_files.read(intervals, result), remembered, models)
+    result = comparison.read(view, delta_loglik)
+    remembered = read(memories, [variant["lm"] for variant in variants])
+    data = rows(result, interval_files.read(intervals, result), remembered, view.lms)
     tables.write(out, table_half_life_layout(data, result.base), data)
     tests = comparison.table(kinds, ["lm_a", "lm_b", "dataset", "measure", "p_holm"])
     tests = tests.iloc[(tests.dataset != "all").argsort(kind="stable")].reset_index(drop=True)
-    names = comparison.response_labels(measured) | {("all", "all"): "all responses"}
+    names = view.response_labels | {("all", "all"): "all responses"}
     tables.write(
         out_kinds, tested(tests, names), tests.rename(columns={"lm_a": "kind_a", "lm_b": "kind_b"})
     )

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from recency.evaluations.minimal_pairs.pairs import ACCURACY_COLUMNS, CONVENTIONS
 from recency.evaluations.reading_times.figure_delta_loglik import DASHES, key
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.encoding import BASELINE
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
@@ -47,11 +47,10 @@ QUANTITY = "mean BLiMP accuracy (%)"
 WINDOW = "fixed window (best)"
 
 
-def read(accuracy: File, lms: Described) -> tuple[list[LM], pd.DataFrame]:
+def read(view: View, accuracy: File) -> tuple[list[LM], pd.DataFrame]:
     """Return the LMs of pair_accuracy.csv and its rows without paradigms."""
     rows = comparison.table(accuracy, ACCURACY_COLUMNS)
-    models, _ = comparison.records(lms, [])
-    models = [lm for lm in models if lm.lm in set(rows.lm)]
+    models = [lm for lm in view.lms if lm.lm in set(rows.lm)]
     return models, rows[rows.level != "paradigm"]
 
 
@@ -62,47 +61,37 @@ def ranked(models: Iterable[LM], shown: pd.DataFrame) -> list[LM]:
 
 
 def published_accuracies(
-    path: File | None, words: str, models: Iterable[LM], overall: pd.Series, baseline: str
+    view: View, words: str, models: Iterable[LM], overall: pd.Series
 ) -> dict[str, float]:
     """Return the published accuracy (percent) of the baseline and of the best window.
 
     `overall` is indexed by lm; `words` is the amount of training text as written in the paper
     (10M).
     """
-    if path is None:
+    rows = view.published_rows(["quantity", "training_words", "lm", "value"])
+    if rows is None:
         return {}
-    rows = comparison.table(path, ["quantity", "training_words", "lm", "value"])
     rows = rows[(rows.quantity == QUANTITY) & (rows.training_words == words)]
     values = rows.set_index("lm").value.astype(float)
     windows = [lm.lm for lm in models if lm.kind == "window"]
-    named = {"baseline": baseline} | ({WINDOW: overall[windows].idxmax()} if windows else {})
+    named = {"baseline": view.baseline} | ({WINDOW: overall[windows].idxmax()} if windows else {})
     return {lm: values[name] for name, lm in named.items() if name in values.index}
 
 
-def table_minimal_pairs(
-    *,
-    accuracy: File,
-    out: Files,
-    lms: Described,
-    baseline: str,
-    published: File | None = None,
-    training_words: str = "",
-    title: str = "Accuracy on minimal pairs (%)",
-    source: str = "the working-memory study, section 4.1",
-) -> None:
+def table_minimal_pairs(view: View, accuracy: File, out: Files, training_words: str = "") -> None:
     """Write the table to `out` (.csv tidy, .html, .tex), the best LM first."""
-    models, rows = read(accuracy, lms)
+    models, rows = read(view, accuracy)
     shown = rows[rows.compared]
     models = ranked(models, shown)
     overall = shown[shown.level == "overall"].set_index("lm")
-    reported = published_accuracies(published, training_words, models, overall.accuracy, baseline)
+    reported = published_accuracies(view, training_words, models, overall.accuracy)
     rows = rows.assign(
         published=[
             reported.get(row.lm, math.nan) if row.compared and row.level == "overall" else math.nan
             for row in rows.itertuples()
         ]
     )
-    table = layout(models, rows, overall, reported, baseline, title, source)
+    table = layout(models, rows, overall, reported, view.baseline)
     tables.write(out, table, rows)
 
 
@@ -112,8 +101,6 @@ def layout(
     overall: pd.DataFrame,
     reported: Mapping[str, float],
     baseline: str,
-    title: str,
-    source: str,
 ) -> Table:
     """Return the table: overall with its tests, the other sums of tokens, then phenomena."""
     shown = rows[rows.compared]
@@ -141,16 +128,11 @@ def layout(
             value = wide.loc[lm.lm, name]
             cells.append(Cell(style.number(value), bold=bool(value == wide[name].max())))
         grid.append(cells)
-    return Table(title, header, grid, notes(models, rows, overall, reported, source))
+    title = "Accuracy on minimal pairs (%)"
+    return Table(title, header, grid, notes(models, overall, reported))
 
 
-def notes(
-    models: list[LM],
-    rows: pd.DataFrame,
-    overall: pd.DataFrame,
-    reported: Mapping[str, float],
-    source: str,
-) -> list[str]:
+def notes(models: list[LM], overall: pd.DataFrame, reported: Mapping[str, float]) -> list[str]:
     """Return notes on the measures, ties and first tokens."""
     first = overall.iloc[0]
     lines = [
@@ -174,7 +156,9 @@ def notes(
         ties = ", ".join(f"{label} {count}" for label, count in tied.items())
         lines.append(f"ties, counted as wrong: {ties}")
     if reported:
-        lines.append(f"published: {source}; the best window's value is next to the best one here")
+        lines.append(
+            "published: the working-memory study, section 4.1; the best window's value is next to the best one here"
+        )
     return lines
 
 
@@ -298,21 +282,15 @@ def grid(models: list[LM], wide: pd.DataFrame, baseline: str) -> Figure:
 
 
 def figure_minimal_pairs(
-    *,
-    accuracy: File,
-    total: Files,
-    by_phenomenon: Files,
-    lms: Described,
-    baseline: str,
-    published: File | None = None,
-    training_words: str = "",
+    view: View, accuracy: File, total: Files, by_phenomenon: Files, training_words: str = ""
 ) -> None:
     """Draw both figures to the .pdf, .svg and .png of `total` and `by_phenomenon`, and data to .csv."""
-    models, rows = read(accuracy, lms)
+    models, rows = read(view, accuracy)
+    baseline = view.baseline
     rows = rows[rows.compared]
     models = ranked(models, rows)
     overall = rows[rows.level == "overall"].set_index("lm")
-    reported = published_accuracies(published, training_words, models, overall.accuracy, baseline)
+    reported = published_accuracies(view, training_words, models, overall.accuracy)
     overall["published"] = [reported.get(lm, math.nan) for lm in overall.index]
     overall["published_difference"] = overall.accuracy - overall.published
     order = [lm.lm for lm in models]

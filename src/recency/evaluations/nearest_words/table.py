@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from recency.figures import comparison, tables
-from recency.figures.comparison import Described
-from recency.figures.paths import File, Files
+from recency.figures import tables
+from recency.figures.comparison import View
+from recency.figures.paths import Files
 from recency.figures.tables import Table
 
 PRODUCTS = {
@@ -32,19 +32,15 @@ def layout(data: pd.DataFrame, title: str) -> Table:
     return Table(f"{title}: nearest words", header, grid, notes, tuple(rules), left=4)
 
 
-def main(
-    *, neighbours: Files, out: Files, lms: Described, title: str, published: File | None = None
-) -> None:
+def main(view: View, neighbours: Files, out: Files) -> None:
     """Write the table to `out` (.csv, .html, .tex); `neighbours` are score's files, one per LM.
 
     Published neighbours are rows of their own, last.
     """
-    models, _ = comparison.records(lms, [])
-    labels = {lm.lm: lm.label for lm in models}
     read = [pd.read_csv(path, keep_default_na=False) for path in neighbours]
     data = pd.concat(read, ignore_index=True)
-    data.insert(1, "label", data.lm.map(labels))
-    if published:
-        printed = pd.read_csv(published, keep_default_na=False).assign(label="published")
+    data.insert(1, "label", data.lm.map(view.labels))
+    if view.published:
+        printed = pd.read_csv(view.published, keep_default_na=False).assign(label="published")
         data = pd.concat([data, printed], ignore_index=True)
-    tables.write(out, layout(data, title), data)
+    tables.write(out, layout(data, view.title), data)

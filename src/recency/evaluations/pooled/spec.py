@@ -49,8 +49,6 @@ EVALUATION = Evaluation(
     settings={
         "pooled_lms": _lms,
         "datasets": _datasets,
-        "ranked_lms": lambda study, experiment: study.ranked_lms(experiment),
-        "ranked_baseline": lambda study, experiment: study.ranked_baseline(experiment),
     },
     problems=_problems,
 )

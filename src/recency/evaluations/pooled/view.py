@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from recency import languages
 from recency.evaluations.pooled.effects import ALL, SCALE
-from recency.figures import comparison, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures import style, tables
+from recency.figures.comparison import LM, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Table
 
@@ -122,7 +122,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, lm: str) -> None:
     axes.xaxis.set_major_formatter(style.tick)
 
 
-def sentences(pooled: pd.DataFrame, what: str) -> list[str]:
+def sentences(pooled: pd.DataFrame) -> list[str]:
     """Return notes on the marks and intervals."""
     marks = "squares: corpora, larger with more observations; diamonds: random-effects means"
     predicted = (
@@ -130,29 +130,20 @@ def sentences(pooled: pd.DataFrame, what: str) -> list[str]:
         if pooled.prediction_low.notna().any()
         else ""
     )
-    return [f"{marks}; lines and widths: 95 % intervals{predicted}", *filter(None, [what])]
+    return [f"{marks}; lines and widths: 95 % intervals{predicted}"]
 
 
-def figure_pooled(
-    *,
-    effects: File,
-    pooled: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    baseline: str,
-    not_run: File | None = None,
-) -> None:
+def figure_pooled(view: View, effects: File, pooled: File, out: Files) -> None:
     """Draw the forest plot to `out` (.pdf, .svg, .png; .csv for the effects)."""
-    models, measured = comparison.records(lms, responses)
-    table, combined = pd.read_csv(effects), pd.read_csv(pooled)
-    reference = next((lm.label for lm in models if lm.lm == baseline), baseline)
-    here = set(table.dataset)
-    absent = comparison.absent_responses(
-        [r for r in measured if r.dataset not in here], comparison.reasons(not_run)
-    )
-    words = [*sentences(combined, ""), *absent]
-    style.write(out, table, draw, table, combined, models, reference, words, empty=words)
+    leads, combined = pd.read_csv(effects), pd.read_csv(pooled)
+    reference = view.labels.get(view.baseline, view.baseline)
+    words = [*sentences(combined), *absent(view, leads)]
+    style.write(out, leads, draw, leads, combined, view.lms, reference, words, empty=words)
+
+
+def absent(view: View, leads: pd.DataFrame) -> list[str]:
+    """Return notes on the responses whose datasets have no leads."""
+    return view.absent([r.label for r in view.responses if r.dataset in set(leads.dataset)])
 
 
 HEADER = [
@@ -251,25 +242,11 @@ def summary(path: File) -> Table:
     return layout(None, pooled, "", described(pooled))
 
 
-def table_pooled(
-    *,
-    effects: File,
-    pooled: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    not_run: File | None = None,
-    title: str = "Pooled analysis",
-) -> None:
+def table_pooled(view: View, effects: File, pooled: File, out: Files) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
-    models, measured = comparison.records(lms, responses)
-    labels = {lm.lm: lm.label for lm in models}
-    leads, combined = pd.read_csv(effects), pd.read_csv(pooled)
+    labels, leads, combined = view.labels, pd.read_csv(effects), pd.read_csv(pooled)
     combined = combined.assign(
         label=combined.lm.map(labels), against_label=combined.against.map(labels)
     )
-    absent = comparison.absent_responses(
-        [r for r in measured if r.dataset not in set(leads.dataset)], comparison.reasons(not_run)
-    )
-    notes = [*described(combined), *absent]
-    tables.write(out, layout(leads, combined, title, notes), combined)
+    notes = [*described(combined), *absent(view, leads)]
+    tables.write(out, layout(leads, combined, view.title, notes), combined)

@@ -19,7 +19,6 @@ def _problems(config, name) -> list[str]:
 EVALUATION = Evaluation(
     key="probe",
     network=True,
-    applies=lambda study, experiment: bool(study.data_here(experiment, "probe")),
     wildcards={"treebank": "treebanks"},
     data=Data("treebanks", ("train", "dev", "test")),
     inputs={

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import Files
 from recency.figures.tables import Cell, Row, Table
 
@@ -123,17 +123,14 @@ def sentences(rows: pd.DataFrame, relations: list[str]) -> list[str]:
     return lines
 
 
-def figure_probe(
-    *, probes: Files, out: Files, lms: Described, baseline: str, relations: list[str]
-) -> None:
+def figure_probe(view: View, probes: Files, out: Files, relations: list[str]) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png, and all relations as .csv).
 
-    `probes` are structural_probe's files in the order of `lms`.
+    `probes` are structural_probe's files in the order of the LMs.
     """
-    models, _ = comparison.records(lms, [])
-    rows = read(probes, models)
+    rows = read(probes, view.lms)
     data, words = rows[["lm", "label", *COLUMNS]], sentences(rows, relations)
-    style.write(out, data, draw, rows, models, baseline, relations, words)
+    style.write(out, data, draw, rows, view.lms, view.baseline, relations, words)
 
 
 NOTES = [
@@ -187,14 +184,13 @@ def _row(
     ]
 
 
-def table_probe(*, probes: Files, out: Files, lms: Described, relations: list[str]) -> None:
+def table_probe(view: View, probes: Files, out: Files, relations: list[str]) -> None:
     """Write the table to `out` (.csv tidy, with all layers; .html, .tex).
 
-    `probes` are structural_probe's files in the order of `lms`.
+    `probes` are structural_probe's files in the order of the LMs.
     """
-    models, _ = comparison.records(lms, [])
-    rows = read(probes, models)
+    rows = read(probes, view.lms)
     best = rows.lm.map(best_layers(rows))
     data = rows.assign(best=(rows.layer == best) & (rows.network == "trained"))
     data = data[["lm", "label", *COLUMNS, "best"]]
-    tables.write(out, layout(rows, models, relations), data)
+    tables.write(out, layout(rows, view.lms, relations), data)

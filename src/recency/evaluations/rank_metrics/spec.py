@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from recency import config as configuration
-from recency.evaluations.registry import Evaluation, settings
+from recency.evaluations.registry import Evaluation, setting, settings
 
 KINDS = ("network", "ngram")
 #: First bytes of KenLM's binaries.
@@ -68,12 +68,8 @@ def _measures(config, wildcards) -> dict[str, list[str]]:
 
 EVALUATION = Evaluation(
     key="rank_metrics",
-    applies=lambda study, experiment: (
-        study.experiment(experiment).get("rank_metrics", {}).get("dataset")
-        not in (None, *study.not_run)
-    ),
     inputs={"ranks": _files("parquet"), "continuations": _files("csv")},
-    settings={"seed": lambda study, experiment: settings_of(study.config, experiment)["seed"]},
+    settings={"seed": setting("rank_metrics", "seed")},
     also=lambda study, experiment: [f"<results>/experiments/{experiment}/continuations.csv"],
     problems=_problems,
     chooses=_measures,

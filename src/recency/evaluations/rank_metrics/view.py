@@ -14,7 +14,7 @@ from crosslmm.stats import bootstrap
 from crosslmm.stats.correlations import correlation
 from recency.errors import InputError
 from recency.figures import comparison, labels, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -77,27 +77,17 @@ def _percent(share: float) -> float:
     return 100 * share
 
 
-def table_rank_metrics(
-    *,
-    ranks: Files,
-    out: Files,
-    lms: Described,
-    published: File | None = None,
-    title: str = "Ranks",
-    seed: int = 0,
-) -> None:
+def table_rank_metrics(view: View, ranks: Files, out: Files, seed: int = 0) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `ranks` are files …/{lm}/….parquet."""
     paths = {Path(path).parent.name: path for path in ranks}
-    rows, lost = [], []
-    for lm in lms:
-        if lm["lm"] not in paths:
-            lost.append(lm["label"])
-            continue
-        measures = measured(pd.read_parquet(paths[lm["lm"]]), seed)
-        rows.append({"lm": lm["lm"], "label": lm["label"]} | measures)
+    lost = [lm.label for lm in view.lms if lm.lm not in paths]
+    rows = [
+        {"lm": lm.lm, "label": lm.label} | measured(pd.read_parquet(paths[lm.lm]), seed)
+        for lm in view.lms
+        if lm.lm in paths
+    ]
     table = pd.DataFrame(rows, columns=COLUMNS)
-    published_rows = None if published is None else comparison.table(published, PUBLISHED)
-    tables.write(out, layout(table, published_rows, lost, title), table)
+    tables.write(out, layout(table, view.published_rows(PUBLISHED), lost, view.title), table)
 
 
 def layout(
@@ -195,11 +185,7 @@ def draw(rows: pd.DataFrame, lms: list[LM], published: pd.DataFrame | None) -> F
     return figure
 
 
-def figure_rank_metrics(
-    *, metrics: File, out: Files, lms: Described, published: File | None = None
-) -> None:
+def figure_rank_metrics(view: View, metrics: File, out: Files) -> None:
     """Draw table_rank_metrics.csv to `out` (.pdf, .svg, .png; .csv for the values)."""
     rows = comparison.table(metrics, COLUMNS)
-    models, _ = comparison.records(lms, [])
-    published_rows = None if published is None else comparison.table(published, PUBLISHED)
-    style.write(out, rows, draw, rows, models, published_rows, empty=[])
+    style.write(out, rows, draw, rows, view.lms, view.published_rows(PUBLISHED), empty=[])

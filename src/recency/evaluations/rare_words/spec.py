@@ -46,7 +46,6 @@ def _sets(study, experiment: str) -> list[dict]:
 EVALUATION = Evaluation(
     key=KEY,
     network=True,
-    applies=lambda study, experiment: bool(study.data_here(experiment, KEY)),
     wildcards={"word_pairs": "word_pairs"},
     data=Data("word_pairs", ("pairs",)),
     inputs={"scores": _files},

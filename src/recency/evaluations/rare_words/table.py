@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from recency.figures import comparison, tables
-from recency.figures.comparison import Described
+from recency.figures import tables
+from recency.figures.comparison import Described, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
 from recency.networks.string_similarity import SIMILARITIES
@@ -115,17 +115,8 @@ def _row(label: str, scores: pd.DataFrame) -> Row:
     return cells
 
 
-def main(
-    *,
-    scores: Files,
-    out: Files,
-    lms: Described,
-    sets: Described,
-    title: str,
-    published: File | None = None,
-) -> None:
+def main(view: View, scores: Files, out: Files, sets: Described) -> None:
     """Write the table to `out` (.csv, .html, .tex); `scores` as in `collected`."""
-    models, _ = comparison.records(lms, [])
-    data = collect_correlations(scores, [lm.label for lm in models], sets)
-    data = with_published(data, published) if published else data
-    tables.write(out, layout(data, title), data)
+    data = collect_correlations(scores, [lm.label for lm in view.lms], sets)
+    data = with_published(data, view.published) if view.published else data
+    tables.write(out, layout(data, view.title), data)

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from recency.evaluations.reading_times.verdict import Evidence
 from recency.figures import comparison, hover, papers, style
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import LM, Comparison, Described, Response
+from recency.figures.comparison import LM, Comparison, Response, View
 from recency.figures.encoding import BASELINE
 from recency.figures.intervals import (
     TOTAL,
@@ -375,31 +375,23 @@ def data(result: Comparison, bounds: Intervals, paper: pd.DataFrame) -> pd.DataF
 
 
 def main(
-    *,
+    view: View,
     delta_loglik: File,
     intervals: File,
     total: Files,
     by_response: Files,
-    lms: Described,
-    responses: Described,
-    baseline: str | None = None,
-    not_run: File | None = None,
     by_seed: File | None = None,
-    published: File | None = None,
 ) -> None:
     """Draw totals and panels to the .pdf, .svg, .png of `total` and `by_response`, data to .csv.
 
-    `baseline` is the lm of the dashed line; `published` is an LM × response CSV.
+    The baseline has the dashed line; published is an LM × response CSV.
     """
-    lms = list(lms)
-    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    result = comparison.read(view, delta_loglik)
     bounds = interval_files.read(intervals, result)
-    run = {lm.lm for lm in result.lms}
-    lost = next(
-        (row["label"] for row in lms if row["lm"] == baseline and baseline not in run), None
-    )
-    paper = papers.compared(papers.delta(published, result.lms), result)
+    there = comparison.find(result.lms, view.baseline)
+    lost = None if there else view.labels.get(view.baseline)
+    paper = papers.compared(papers.delta(view.published, result.lms), result)
     rows, seeds = data(result, bounds, paper), interval_files.by_seed(by_seed, result)
-    given, is_total = (result, bounds, baseline, lost), rows.response == TOTAL
+    given, is_total = (result, bounds, view.baseline, lost), rows.response == TOTAL
     style.write(total, rows[is_total], bars, *given, seeds, paper.published, empty=result.missing)
     style.write(by_response, rows[~is_total], panels, *given, paper.published, empty=result.missing)

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 from recency.evaluations.reading_times import perplexity as computing
 from recency.figures import comparison, hover, labels, papers, style
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import LM, Comparison, Described
+from recency.figures.comparison import LM, Comparison, View
 from recency.figures.encoding import BASELINE
 from recency.figures.intervals import TOTAL, Intervals, against, explained
 from recency.figures.paths import File, Files
@@ -135,25 +135,20 @@ def draw(
 
 
 def main(
-    *,
+    view: View,
     delta_loglik: File,
     intervals: File,
     perplexity: File,
     out: Files,
-    lms: Described,
-    responses: Described,
-    baseline: str | None = None,
-    not_run: File | None = None,
     by_seed: File | None = None,
     seeds: Mapping[str, str] | None = None,
-    published: File | None = None,
 ) -> None:
     """Draw total ΔLogLik against perplexity over all datasets to `out` (.pdf, .svg, .png, .csv).
 
     `seeds` maps each LM of perplexity.csv → the LM averaged over its seeds; `by_seed` is the file
     of their ΔLogLik. Perplexity is per token, or per word if the LMs' tokenizers differ.
     """
-    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    result = comparison.read(view, delta_loglik)
     bounds = interval_files.read(intervals, result)
     rows, unit, about = computing.compared(perplexity)
     trained = rows[rows.dataset == "all"].set_index("lm").perplexity.astype(float)
@@ -169,7 +164,7 @@ def main(
         words.append(f"no perplexity of {', '.join(lost)}")
     words += about
     shown = [lm for lm in result.lms if lm.lm in values.index and len(result.totals)]
-    paper = papers.totals(published, result)
+    paper = papers.totals(view.published, result)
     data = interval_files.of_totals(bounds, result, shown, perplexity=values).join(paper, on="lm")
-    given = (result, bounds, values, words, baseline, marks, unit, paper.published)
+    given = (result, bounds, values, words, view.baseline, marks, unit, paper.published)
     style.write(out, data, draw, *given, empty=words)

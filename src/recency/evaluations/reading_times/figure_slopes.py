@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator
 from recency.evaluations.reading_times.figure_delta_loglik import sentences
 from recency.figures import comparison, encoding, papers, style
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import Comparison, Described
+from recency.figures.comparison import Comparison, View
 from recency.figures.intervals import TOTAL, Intervals, against, explained
 from recency.figures.paths import File, Files
 
@@ -132,22 +132,13 @@ def draw(
     return figure
 
 
-def main(
-    *,
-    delta_loglik: File,
-    intervals: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    not_run: File | None = None,
-    published: File | None = None,
-) -> None:
+def main(view: View, delta_loglik: File, intervals: File, out: Files) -> None:
     """Draw total ΔLogLik by slope to `out` (.pdf, .svg, .png, .csv)."""
-    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    result = comparison.read(view, delta_loglik)
     bounds = interval_files.read(intervals, result)
     slopes = {lm.lm: s for lm in result.lms if (s := encoding.slope(lm.bias)) is not None}
     shown = result.lms if len(result.totals) else []
-    paper = papers.totals(published, result)
+    paper = papers.totals(view.published, result)
     data = interval_files.of_totals(bounds, result, shown, slope=slopes).join(paper, on="lm")
     any_slope = any(lm.lm in slopes for lm in shown)
     drawing = (

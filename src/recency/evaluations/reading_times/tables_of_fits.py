@@ -20,7 +20,7 @@ from recency.endpoints import CROSSED, ENDPOINTS
 from recency.evaluations.reading_times.delta_loglik import KEYS
 from recency.figures import bases, comparison, papers, style, tables
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import Comparison, Described
+from recency.figures.comparison import Comparison, View
 from recency.figures.intervals import TOTAL, Intervals, columns, ends
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
@@ -69,13 +69,7 @@ BEYOND_COLUMNS = (
 
 
 def table_beyond(
-    *,
-    nested: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    trainings: Sequence[Mapping[str, str]],
-    title: str = "ΔLogLik of language models beyond one another",
+    view: View, nested: File, out: Files, trainings: Sequence[Mapping[str, str]]
 ) -> None:
     """Write a matrix to `out` (.csv, .html, .tex): rows are added to columns.
 
@@ -85,19 +79,16 @@ def table_beyond(
         nested.csv, two rows per comparison.
     out : paths
         CSV, HTML and LaTeX.
-    lms, responses : list of mapping
-        LMs, without duplicates for their seeds, and responses.
     trainings : list of mapping
         Each LM (`lm`) and its name without its seed (`but_for_seed`).
     """
-    models, measured = comparison.records(lms, responses)
     one_name = {training["lm"]: training["but_for_seed"] for training in trainings}
     rows = comparison.table(nested, BEYOND_COLUMNS)
     sums = totals_beyond(
         rows.assign(pair_added=rows.added.map(one_name), pair_over=rows.over.map(one_name))
     )
     present = {*sums.added, *sums.over}
-    models = [model for model in models if model.lm in present]
+    models = [model for model in view.lms if model.lm in present]
     by_pair = {(row.added, row.over): row for row in sums.itertuples(index=False)}
     grid = []
     for added in models:
@@ -112,7 +103,7 @@ def table_beyond(
             line.append(Cell(style.number(row.delta_loglik), ends, bold=bool(excludes_zero)))
         grid.append(line)
     several = int(sums.seeds.max()) > 1
-    number = len(measured)
+    number = len(view.responses)
     notes = [
         f"ΔLogLik in nats, summed over {number} response{'s' * (number > 1)}"
         + (" and averaged over seeds" if several else "")
@@ -124,6 +115,7 @@ def table_beyond(
         + "; bold where it excludes zero",
     ]
     header = ["Added", *(f"to {model.label}" for model in models)]
+    title = "ΔLogLik of language models beyond one another"
     tables.write(out, Table(title, header, grid, notes), sums)
 
 
@@ -186,8 +178,7 @@ def layout(
     result: Comparison,
     bounds: Intervals,
     rows: pd.DataFrame,
-    title: str,
-    source: str,
+    source: str = "Clark et al. (2025), Table 2",
     baseline: str | None = None,
 ) -> Table:
     """Return the table: responses grouped by dataset, Total last.
@@ -259,27 +250,16 @@ def layout(
             )
     if not rows.converged.all():
         notes.append("†: the regression did not converge")
+    title = "ΔLogLik by language model and response"
     return Table(title, header, grid, notes + result.missing)
 
 
-def table_delta_loglik(
-    *,
-    delta_loglik: File,
-    intervals: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    baseline: str | None = None,
-    published: File | None = None,
-    not_run: File | None = None,
-    source: str = "Clark et al. (2025), Table 2",
-    title: str = "ΔLogLik by language model and response",
-) -> None:
-    """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""
-    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+def table_delta_loglik(view: View, delta_loglik: File, intervals: File, out: Files) -> None:
+    """Write the table to `out` (.csv tidy, .html, .tex); published is an LM × response CSV."""
+    result = comparison.read(view, delta_loglik)
     bounds = interval_files.read(intervals, result)
-    rows = data(result, bounds, papers.delta(published, result.lms))
-    tables.write(out, layout(result, bounds, rows, title, source, baseline), rows)
+    rows = data(result, bounds, papers.delta(view.published, result.lms))
+    tables.write(out, layout(result, bounds, rows, baseline=view.baseline), rows)
 
 
 EFFECT_COLUMNS = [
@@ -299,16 +279,7 @@ QUANTILE = 1.959963984540054
 UNITS = {"time_ms": "ms", "amplitude_uv": "µV"}
 
 
-def table_effects(
-    *,
-    fits: Files,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    cells: Sequence[Mapping[str, str]],
-    not_run: File | None = None,
-    title: str = "Effects of language models' predictors",
-) -> None:
+def table_effects(view: View, fits: Files, out: Files, cells: Sequence[Mapping[str, str]]) -> None:
     """Write the table to `out` (.csv, .html, .tex).
 
     Parameters
@@ -317,19 +288,13 @@ def table_effects(
         JSON files of the full models, by cell.
     out : paths
         CSV, HTML and LaTeX.
-    lms, responses : list of mapping
-        LMs without duplicates for their seeds, and responses.
     cells : list of mapping
         LM without its seed (`but_for_seed`), dataset, measure and design of each fit.
-    not_run : path, optional
-        not_run.csv.
     """
-    models, measured = comparison.records(lms, responses)
-    labels = comparison.response_labels(measured)
     rows = effects([read_fit(path) for path in fits], cells)
-    rows["label"] = rows.lm.map({lm.lm: lm.label for lm in models})
+    rows["label"] = rows.lm.map(view.labels)
     keys = zip(rows.dataset, rows.measure, strict=True)
-    rows["response"] = [labels[key] for key in keys]
+    rows["response"] = [view.response_labels[key] for key in keys]
     grid, rules, before = [], [], None
     for (response, _, term), part in rows.groupby(["response", "design", "term"], sort=False):
         if before not in (None, response):
@@ -340,18 +305,17 @@ def table_effects(
             ends = (style.interval(row.low, row.high, style.number, decimals=2),)
             value = Cell(style.number(row.estimate, 2), ends, bold=bool(excludes_zero))
             grid.append([response, row.label, term, row.unit, value])
-    reasons = comparison.reasons(not_run)
-    absent = [r for r in measured if labels[r.dataset, r.measure] not in set(rows.response)]
     notes = [
         (
             "Fixed effects of the full model, fitted to the fit partition, per unit of the unscaled predictor; "
             "beneath, the 95 % interval (Wald); bold where it excludes zero"
         ),
-        *comparison.absent_responses(absent, reasons),
+        *view.absent(set(rows.response)),
     ]
     if rows.seeds.max() > 1:
         notes.insert(1, "Means over training seeds, whose variation the intervals include")
     header = ["Response", "LM", "Predictor", "Unit", "Effect"]
+    title = "Effects of language models' predictors"
     tables.write(out, Table(title, header, grid, notes, tuple(rules), left=4), rows[EFFECT_COLUMNS])
 
 
@@ -416,12 +380,12 @@ SEVERAL = 3
 
 
 def candidates(
-    delta_loglik: File, others: Sequence[File], **asked
+    view: View, delta_loglik: File, others: Sequence[File]
 ) -> dict[tuple[str, str], pd.DataFrame]:
     """Return (base, endpoint) → ΔLogLik of each LM (rows) and response (columns), in nats."""
     tables: dict[tuple[str, str], pd.DataFrame] = {}
     for path in (delta_loglik, *others):
-        result = comparison.read(path, **asked)
+        result = comparison.read(view, path)
         rows = comparison.with_responses(pd.read_csv(path), result.responses, result.lms)
         columns = {name: name.removeprefix("delta_loglik_") for name in KEYS}
         if set(rows.endpoint) == {CROSSED}:
@@ -493,7 +457,6 @@ def layout_by_endpoint(
     by_endpoint: Mapping[tuple[str, str], pd.DataFrame],
     result: Comparison,
     near: pd.DataFrame | None,
-    title: str,
 ) -> Table:
     """Return a row per candidate: totals of the LMs, and agreement with published values."""
     heads = ["Baseline", "Likelihood", *(lm.label for lm in result.lms)]
@@ -525,28 +488,20 @@ def layout_by_endpoint(
             f"r, RMS: correlation and root mean square difference (nats) from the published values of "
             f"{int(near.cells.max())} LMs × responses; r within: mean correlation among LMs, by response"
         )
+    title = "ΔLogLik by baseline model and likelihood"
     return Table(title, heads, rows, notes + result.missing, left=2)
 
 
 def table_endpoints(
-    *,
-    delta_loglik: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    others: Sequence[File] = (),
-    published: File | None = None,
-    not_run: File | None = None,
-    title: str = "ΔLogLik by baseline model and likelihood",
+    view: View, delta_loglik: File, out: Files, others: Sequence[File] = ()
 ) -> None:
-    """Write the table to `out` (.csv tidy, .html, .tex); `published` is an LM × response CSV."""
-    asked = {"lms": list(lms), "responses": list(responses), "not_run": not_run}
-    result = comparison.read(delta_loglik, **asked)
-    by_endpoint = candidates(delta_loglik, others, **asked)
-    theirs = papers.delta(published, result.lms)
+    """Write the table to `out` (.csv tidy, .html, .tex); published is an LM × response CSV."""
+    result = comparison.read(view, delta_loglik)
+    by_endpoint = candidates(view, delta_loglik, others)
+    theirs = papers.delta(view.published, result.lms)
     near = agreement(by_endpoint, theirs) if len(theirs) else None
     tables.write(
         out,
-        layout_by_endpoint(by_endpoint, result, near, title),
+        layout_by_endpoint(by_endpoint, result, near),
         data_by_endpoint(by_endpoint, result, theirs),
     )

@@ -13,7 +13,7 @@ import pandas as pd
 
 from recency.errors import InputError
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import Described, Response
+from recency.figures.comparison import Response, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
 
@@ -58,18 +58,9 @@ NESTED_P = {
 }
 
 
-def table_nested(
-    *,
-    nested: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    title: str = "Adding a language model to another",
-) -> None:
+def table_nested(view: View, nested: File, out: Files) -> None:
     """Write the comparisons to `out` (.csv, .html, .tex), both directions beneath one another."""
-    models, measured = comparison.records(lms, responses)
-    labels = {lm.lm: lm.label for lm in models}
-    names = comparison.response_labels(measured)
+    labels, names = view.labels, view.response_labels
     rows = comparison.table(nested, sorted(NESTED_COLUMNS))
     grid = []
     for row in rows.itertuples(index=False):
@@ -106,6 +97,7 @@ def table_nested(
         which = "; ".join(f"{r.added} to {r.over}, {r.dataset}" for r in odd.itertuples())
         notes.append(f"not converged: {which}")
     rules = tuple(range(2, len(grid), 2))
+    title = "Adding a language model to another"
     tables.write(out, Table(title, header, grid, notes, rules, left=3), rows)
 
 
@@ -153,7 +145,7 @@ def count_observations(
 
 
 def layout_of_observations(
-    rows: pd.DataFrame, missing: list[str], title: str, source: str
+    rows: pd.DataFrame, missing: list[str], source: str = "Clark et al. (2025), Table 1"
 ) -> Table:
     """Return the table: reproduced, published and difference per partition."""
     has_published = rows.published.notna().any()
@@ -182,7 +174,7 @@ def layout_of_observations(
             "totals, published ones too, are over the responses that were run"
         )
     rules = (len(labels) - 1,) if labels and labels[-1] == "Total" else ()
-    return Table(title, header, grid, notes + missing, rules)
+    return Table("Observations in each partition", header, grid, notes + missing, rules)
 
 
 def write_count(value: int, kind: str) -> str:
@@ -192,27 +184,16 @@ def write_count(value: int, kind: str) -> str:
     return style.signed(value, 0) if kind == "difference" else f"{value:,}"
 
 
-def table_observations(
-    *,
-    counts: Files,
-    out: Files,
-    responses: Described,
-    published: File | None = None,
-    not_run: File | None = None,
-    source: str = "Clark et al. (2025), Table 1",
-    title: str = "Observations in each partition",
-) -> None:
+def table_observations(view: View, counts: Files, out: Files) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex); `counts` are of the responses that were run."""
-    _, measured = comparison.records([], responses)
     reproduced = sizes(counts)
-    absent = [r for r in measured if f"{r.dataset}.{r.measure}" not in reproduced]
+    run = [r.label for r in view.responses if f"{r.dataset}.{r.measure}" in reproduced]
     there = pd.DataFrame()
-    if published is not None:
-        there = comparison.table(published, ["corpus_measure", *PARTITIONS])
+    if view.published is not None:
+        there = comparison.table(view.published, ["corpus_measure", *PARTITIONS])
         there = there.set_index("corpus_measure")
-    rows = count_observations(measured, reproduced, there)
-    missing = comparison.absent_responses(absent, comparison.reasons(not_run))
-    tables.write(out, layout_of_observations(rows, missing, title, source), rows)
+    rows = count_observations(view.responses, reproduced, there)
+    tables.write(out, layout_of_observations(rows, view.absent(run)), rows)
 
 
 FIGURES = {
@@ -225,18 +206,9 @@ FIGURES = {
 }
 
 
-def table_seeds(
-    *,
-    seeds: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    title: str = "ΔLogLik over seeds",
-) -> None:
-    """Write the table to `out` (.csv, .html, .tex) from seeds.csv; `lms` are without their seeds."""
-    models, measured = comparison.records(lms, responses)
-    labels = {lm.lm: lm.label for lm in models}
-    names = comparison.response_labels(measured)
+def table_seeds(view: View, seeds: File, out: Files) -> None:
+    """Write the table to `out` (.csv, .html, .tex) from seeds.csv; LMs are without their seeds."""
+    labels, names = view.labels, view.response_labels
     rows = comparison.table(seeds, ["lm", "against", "dataset", "measure", *FIGURES])
     rows["against"] = rows.against.fillna("")
     grid, rules, before = [], [], None
@@ -268,7 +240,8 @@ def table_seeds(
         ),
         "for pairs of LMs: the difference, over the seeds that both have",
     ]
-    tables.write(out, Table(title, header, grid, notes, tuple(rules), left=2), rows)
+    table = Table("ΔLogLik over seeds", header, grid, notes, tuple(rules), left=2)
+    tables.write(out, table, rows)
 
 
 COLUMNS = ("lm_a", "lm_b", "dataset", "measure", "n", "mse_a", "mse_b")
@@ -296,19 +269,10 @@ def name_sides(row, response: str, labels: Mapping[str, str] | None = None) -> R
     ]
 
 
-def table_significance(
-    *,
-    permutation: File,
-    out: Files,
-    lms: Described,
-    responses: Described,
-    not_run: File | None = None,
-    title: str = "Significance of differences between language models",
-) -> None:
+def table_significance(view: View, permutation: File, out: Files) -> None:
     """Write the tests to `out` (.csv, .html, .tex), those over all responses first."""
-    models, measured = comparison.records(lms, responses)
-    labels = {lm.lm: lm.label for lm in models}
-    names = comparison.response_labels(measured) | {("all", "all"): "all responses"}
+    labels = view.labels
+    names = view.response_labels | {("all", "all"): "all responses"}
     rows = read(permutation)
     grid = [
         name_sides(
@@ -340,7 +304,7 @@ def table_significance(
             "among themselves; bold: below 0.05, with the LM that has less error"
         ),
     ]
-    tested = set(zip(rows.dataset, rows.measure))
-    absent = [r for r in measured if (r.dataset, r.measure) not in tested] if single else []
-    notes += comparison.absent_responses(absent, comparison.reasons(not_run))
+    tested = {names.get(key) for key in zip(rows.dataset, rows.measure)}
+    notes += view.absent(tested) if single else []
+    title = "Significance of differences between language models"
     tables.write(out, Table(title, header, grid, notes, rules, 3), rows.drop(columns="pooled"))

@@ -22,7 +22,7 @@ from readingtimes.files import atomic
 from recency.evaluations.reading_times import tables_of_tests
 from recency.figures import bases, comparison, style
 from recency.figures import intervals as interval_files
-from recency.figures.comparison import Comparison, Described
+from recency.figures.comparison import Comparison, View
 from recency.figures.intervals import CROSSED, TOTAL, Interval, Intervals, clusters, ends, nats
 from recency.figures.paths import File
 
@@ -608,18 +608,14 @@ def answer(
 
 
 def main(
-    *,
+    view: View,
     delta_loglik: File,
     intervals: File,
     out: File,
-    lms: Described,
-    responses: Described,
-    baseline: str,
     baselines: Mapping[str, str],
     simulated: Sequence[str] = (),
     smallest_effect: Mapping[str, float | None] | None = None,
     permutation: File | None = None,
-    not_run: File | None = None,
     accepted: Sequence[str] = (),
     unasked: str = "",
 ) -> None:
@@ -631,30 +627,24 @@ def main(
         delta_loglik.csv and delta_loglik_intervals.csv.
     out : path
         The file to write.
-    lms, responses : iterable of mapping
-        The experiment's LMs and responses, described.
-    baseline : str
-        The baseline LM.
     baselines : mapping
         LM → the LM that it is compared with.
     simulated : sequence of str
         Datasets whose readers are simulated.
     smallest_effect : mapping, optional
         The smallest effect of interest as the config states it; see `crosslmm.stats.claims.in_nats`.
-    permutation, not_run : path, optional
-        permutation.csv with the held-out tests, and not_run.csv.
+    permutation : path, optional
+        permutation.csv with the held-out tests.
     accepted : sequence of str
         The checks that the config overrides, as sentences.
     unasked : str
         Why the endpoint is not the default's, although the config states none; "" if it is.
     """
-    lms, responses = list(lms), list(responses)
-    result = comparison.read(delta_loglik, lms=lms, responses=responses, not_run=not_run)
+    result = comparison.read(view, delta_loglik)
     bounds = interval_files.read(intervals, result)
-    evidence = Evidence(result, bounds, tests(permutation), baselines, baseline, smallest_effect)
-    content = answer(
-        evidence, simulated, {row["lm"]: row["label"] for row in lms}, accepted, unasked
-    )
+    tested, baseline = tests(permutation), view.baseline
+    evidence = Evidence(result, bounds, tested, baselines, baseline, smallest_effect)
+    content = answer(evidence, simulated, view.labels, accepted, unasked)
     with atomic(out) as path:
         text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
         path.write_text(text + "\n", encoding="utf-8")

@@ -17,7 +17,7 @@ from recency import grids
 from recency.evaluations.reading_times.delta_loglik import OWN
 from recency.evaluations.reading_times.intervals import ALL
 from recency.figures import comparison, style, tables
-from recency.figures.comparison import LM, Described, Response
+from recency.figures.comparison import LM, Described, Response, View
 from recency.figures.intervals import nats
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
@@ -239,32 +239,24 @@ def draw(
 
 
 def main(
-    *,
+    view: View,
     delta_loglik: File,
     intervals: File,
-    not_run: File | None,
     figure: Files,
     table: Files,
     grid: Mapping[str, Mapping],
-    lms: Described,
-    responses: Described,
-    title: str,
-    baseline: str,
 ) -> None:
     """Write figure (.pdf, .svg, .png, .csv) and table (.csv, .html, .tex).
 
-    `grid` explains the names in delta_loglik.csv, as returned by grids.expand; `lms` are the LMs of
-    the experiment, `baseline` one of them; `responses` are listed once per design.
+    `grid` explains the names in delta_loglik.csv, as returned by grids.expand.
     """
-    once = {(row["dataset"], row["measure"]): row for row in responses}
-    models, measured = comparison.records(lms, once.values())
+    models = view.lms
     rows = data(delta_loglik, intervals, grid, models)
     there = set(zip(rows.dataset, rows.measure, strict=True))
-    absent = [r for r in measured if (r.dataset, r.measure) not in there]
-    missing = comparison.absent_responses(absent, comparison.reasons(not_run))
-    measured = [r for r in measured if r not in absent]
+    measured = [r for r in view.responses if (r.dataset, r.measure) in there]
+    missing = view.absent([r.label for r in measured])
     if (ALL, ALL) in there:
         measured = [Response(ALL, ALL, "Responses that all LMs have, summed"), *measured]
-    tables.write(table, layout(rows, models, measured, title, missing), rows)
-    baseline_lm = comparison.find(models, baseline)
+    tables.write(table, layout(rows, models, measured, view.title, missing), rows)
+    baseline_lm = comparison.find(models, view.baseline)
     style.write(figure, rows, draw, rows, models, baseline_lm, measured, missing)

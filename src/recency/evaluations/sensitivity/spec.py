@@ -60,11 +60,9 @@ def _stride_problems(config, name) -> list[str]:
 
 EVALUATION = Evaluation(
     key="sensitivity",
-    applies=lambda study, experiment: "sensitivity" in study.experiment(experiment),
     standalone=False,
     settings={
         "grid": lambda study, experiment: study.grids[experiment],
-        "plain_lms": lambda study, experiment: study.plain_lms(experiment),
         "plain_baseline": lambda study, experiment: study.plain_baseline(experiment),
     },
     problems=_problems,

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from readingtimes import filters
-from recency.evaluations.registry import Evaluation, settings
+from recency.evaluations.registry import Evaluation, setting, settings
 from recency.reading import declared_columns
 
 DRAWN = ("filter", "lengths", "lists", "samples", "temperature", "score")
@@ -33,11 +33,6 @@ def _parameters(study, experiment: str) -> dict:
     return {key: settings.get(key) for key in DRAWN}
 
 
-def _applies(study, experiment: str) -> bool:
-    settings = study.experiment(experiment).get("serial_position")
-    return bool(settings) and settings.get("dataset") not in study.not_run
-
-
 def _problems(config: dict, name: str) -> list[str]:
     if "serial_position" not in config["experiments"][name]:
         return []
@@ -57,12 +52,10 @@ def _problems(config: dict, name: str) -> list[str]:
 EVALUATION = Evaluation(
     key="serial_position",
     network=True,
-    applies=_applies,
     inputs={"pool": _pool, "scores": _scores},
     settings={
-        "variants": lambda study, experiment: study.variants(experiment),
         "drawn": _parameters,
-        "seed": lambda study, experiment: settings_of(study.config, experiment)["seed"],
+        "seed": setting("serial_position", "seed"),
     },
     problems=_problems,
 )

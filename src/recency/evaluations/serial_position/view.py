@@ -4,7 +4,7 @@ Intervals cover lists and seeds.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from crosslmm.stats import bootstrap
 from recency.errors import InputError
 from recency.figures import comparison, encoding, ends, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -80,13 +80,12 @@ def curves(tables: Sequence[pd.DataFrame], seed: int = 0) -> tuple[pd.DataFrame,
     return pd.concat(lines, ignore_index=True)[CURVE], pd.DataFrame(rows)[SUMMARY]
 
 
-def read(
-    scores: Files, lms: Described, seed: int = 0
-) -> tuple[list[LM], Mapping[str, tuple[pd.DataFrame, pd.DataFrame]]]:
-    """Return the LMs, and LM → its curves and summaries."""
-    models, files = comparison.of_seeds(scores, lms)
-    tables = {lm.lm: [pd.read_parquet(path, columns=READ) for path in files[lm.lm]] for lm in models}  # fmt: skip
-    return models, {name: curves(table, seed) for name, table in tables.items()}
+def read(view: View, scores: Files, seed: int) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
+    """Return LM → its curves and summaries."""
+    return {
+        lm: curves([pd.read_parquet(path, columns=READ) for path in paths], seed)
+        for lm, paths in view.of_runs(scores).items()
+    }
 
 
 def human(published: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -191,16 +190,14 @@ def panel(
     return drawn, last
 
 
-def figure_serial_position(
-    *, scores: Files, out: Files, lms: Described, seed: int = 0, published: File | None = None
-) -> None:
+def figure_serial_position(view: View, scores: Files, out: Files, seed: int = 0) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for each LM's curves)."""
-    models, measured = read(scores, lms, seed)
+    models, measured = view.lms, read(view, scores, seed)
     lines = comparison.joined(models, [measured[lm.lm][0] for lm in models])
     lines = lines[["lm", "label", *CURVE]]
     people = pd.DataFrame(columns=["length", "seconds", "position", "percent"])
-    if published is not None:
-        people, _ = human(comparison.table(published, PUBLISHED))
+    if (published := view.published_rows(PUBLISHED)) is not None:
+        people, _ = human(published)
     silent = [lm.label for lm in models if "recall" not in set(measured[lm.lm][0].task)]
     notes = [f"no recall: {', '.join(silent)} (masked, or not requested)"] if silent else []
     style.write(out, lines, draw, lines, people, models, notes, empty=notes)
@@ -220,24 +217,17 @@ NOTES = [
 ]
 
 
-def table_serial_position(
-    *,
-    scores: Files,
-    out: Files,
-    lms: Described,
-    title: str = "Serial position",
-    seed: int = 0,
-    published: File | None = None,
-) -> None:
+def table_serial_position(view: View, scores: Files, out: Files, seed: int = 0) -> None:
     """Write the table to `out` (.csv tidy with a row per task, .html, .tex)."""
-    models, measured = read(scores, lms, seed)
+    measured = read(view, scores, seed)
     parts = [
         measured[lm.lm][1].assign(lm=lm.lm, label=lm.label, slope=encoding.slope(lm.bias))
-        for lm in models
+        for lm in view.lms
     ]
     rows = pd.concat(parts, ignore_index=True)[COLUMNS]
-    people = None if published is None else human(comparison.table(published, PUBLISHED))[1]
-    tables.write(out, layout(rows, people, title), rows)
+    published = view.published_rows(PUBLISHED)
+    people = None if published is None else human(published)[1]
+    tables.write(out, layout(rows, people, view.title), rows)
 
 
 def layout(rows: pd.DataFrame, people: pd.DataFrame | None, title: str) -> Table:

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from recency.figures import comparison, ends, style
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import Files
 
 PRODUCTS = {
@@ -67,12 +67,12 @@ def draw(tables: list[pd.DataFrame], lms: list[LM]) -> Figure:
     return figure
 
 
-def main(*, correlations: Files, out: Files, lms: Described) -> None:
+def main(view: View, correlations: Files, out: Files) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv with the drawn values of all layers).
 
-    The seeds of an LM share its name in `lms`; their mean is drawn.
+    The seeds of an LM share its name; their mean is drawn.
     """
-    models, files = comparison.of_seeds(correlations, lms)
+    models, files = view.lms, view.of_runs(correlations)
     tables = [
         pd.concat(comparison.table(path, COLUMNS)[COLUMNS] for path in files[lm.lm])
         .groupby(["layer", "state", "distance"], as_index=False)

@@ -17,15 +17,8 @@ def _files(study, experiment: str) -> list[str]:
     ]
 
 
-def _applies(study, experiment: str) -> bool:
-    of = study.experiment(experiment).get("temporal_correlation", {})
-    return "corpus" in of or of.get("dataset") not in (None, *study.not_run)
-
-
 EVALUATION = Evaluation(
     key="temporal_correlation",
     network=True,
-    applies=_applies,
     inputs={"correlations": _files},
-    settings={"variants": lambda study, experiment: study.variants(experiment)},
 )

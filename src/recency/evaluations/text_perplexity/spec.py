@@ -99,7 +99,6 @@ def _compared_texts(config, name) -> list[tuple[str, str, str]]:
 EVALUATION = Evaluation(
     key="perplexity",
     shares=("compare",),
-    applies=lambda study, experiment: "perplexity" in study.experiment(experiment),
     inputs={"scores": _scores, "texts": _texts},
     conditions={
         "curves": lambda study, experiment: "curves" in study.experiment(experiment)["perplexity"],

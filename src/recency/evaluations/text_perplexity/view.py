@@ -18,7 +18,7 @@ from crosslmm.stats import bootstrap
 from crosslmm.stats.totals import Draws, NewSeeds, simultaneous_critical_value
 from recency.errors import InputError
 from recency.figures import comparison, ends, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, Described, View
 from recency.figures.encoding import OTHERS, STYLES
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
@@ -313,14 +313,7 @@ def summary_of_rare_perplexity(path: File) -> Table:
 
 
 def table_rare_perplexity(
-    *,
-    scores: Files,
-    texts: Files,
-    out: Files,
-    variants: Described,
-    baseline: str,
-    title: str,
-    published: File | None = None,
+    view: View, scores: Files, texts: Files, out: Files, variants: Described
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex).
 
@@ -331,9 +324,9 @@ def table_rare_perplexity(
     words, documents = words_of(test)
     lms, files = comparison.of_seeds(list(scores)[1::2], variants)
     read = {lm: _mean([pd.read_parquet(p) for p in paths]) for lm, paths in files.items()}
-    data = rare_computed(read, lms, counted(words, trained_on), documents, baseline)
-    data = pd.concat([data, published_rows(published)]) if published else data
-    tables.write(out, rare_layout(data, title, baseline), data)
+    data = rare_computed(read, lms, counted(words, trained_on), documents, view.baseline)
+    data = pd.concat([data, published_rows(view.published)]) if view.published else data
+    tables.write(out, rare_layout(data, view.title, view.baseline), data)
 
 
 TABLE_COLUMNS = [
@@ -457,18 +450,12 @@ def _with_sd(value: float, sd: float) -> str:
 
 
 def table_perplexity(
-    *,
-    scores: Files,
-    out: Files,
-    variants: Described,
-    interpolated_with: str | None,
-    title: str,
-    published: File | None = None,
+    view: View, scores: Files, out: Files, variants: Described, interpolated_with: str | None
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
     rows = table_computed(read(scores, variants, interpolated_with))
-    rows = table_with_published(rows, published) if published else rows
-    tables.write(out, table_layout(title, rows, interpolated_with), rows)
+    rows = table_with_published(rows, view.published) if view.published else rows
+    tables.write(out, table_layout(view.title, rows, interpolated_with), rows)
 
 
 COLUMNS = ["lm", "other", "label", "other_label", "text", "seeds", "other_seeds", "documents"]
@@ -618,21 +605,19 @@ def summary_of_perplexity_pairs(path: File) -> Table:
 
 
 def table_perplexity_pairs(
-    *,
+    view: View,
     scores: Files,
     out: Files,
     variants: Described,
     pairs: Iterable[Sequence[str]],
     interpolated_with: str | None,
-    title: str,
-    published: File | None = None,
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
     lms = read(scores, variants, interpolated_with)
     rows = computed(lms, pairs)
-    rows = with_published(rows, lms, published) if published else rows
+    rows = with_published(rows, lms, view.published) if view.published else rows
     labels = {scored_lm.lm.lm: scored_lm.lm.label for scored_lm in lms}
-    tables.write(out, layout(title, rows, labels.get(interpolated_with)), rows)
+    tables.write(out, layout(view.title, rows, labels.get(interpolated_with)), rows)
 
 
 COLOURS = [colour for colour, _ in (*STYLES.values(), *OTHERS)]

@@ -1,14 +1,10 @@
 """Word triggering: how far a word increases the probability of others in a training text."""
 
 from recency.evaluations import registry
-from recency.evaluations.registry import Evaluation
+from recency.evaluations.registry import Evaluation, setting
 
 #: Evaluations whose figures figure_retention reads.
 RETENTION = ("measured_memory", "temporal_correlation")
-
-
-def _settings(study, experiment: str) -> dict:
-    return registry.settings("triggering", study.config, experiment)
 
 
 def _has_retention(study, experiment: str) -> bool:
@@ -20,16 +16,11 @@ def _has_retention(study, experiment: str) -> bool:
 EVALUATION = Evaluation(
     key="triggering",
     uses_lms=False,
-    applies=lambda study, experiment: "triggering" in study.experiment(experiment),
     inputs={
         "text": lambda study, experiment: (
-            f"<results>/corpora/{_settings(study, experiment)['corpus']}/text.parquet"
+            f"<results>/corpora/{setting('triggering', 'corpus')(study, experiment)}/text.parquet"
         )
     },
-    settings={
-        "pairs": lambda study, experiment: _settings(study, experiment)["pairs"],
-        "reach": lambda study, experiment: _settings(study, experiment)["reach"],
-        "variants": lambda study, experiment: study.variants(experiment),
-    },
+    settings={name: setting("triggering", name) for name in ("pairs", "reach")},
     conditions={"retention": _has_retention},
 )

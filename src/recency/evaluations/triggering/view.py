@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from recency.evaluations.measured_memory import view as measured_memory
 from recency.figures import comparison, ends, style
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.encoding import OTHERS, STYLES
 from recency.figures.paths import File, Files
 
@@ -202,20 +202,19 @@ def name_lines(axes: Axes, lines: pd.DataFrame, lms: list[LM]) -> None:
 
 
 def figure_retention(
-    *, counts: File, memories: File, correlations: File, out: Files, lms: Described
+    view: View, counts: File, memories: File, correlations: File, out: Files
 ) -> None:
     """Draw the figure to `out` (.pdf, .svg, .png; .csv for the curves, `LINES`).
 
     `counts` is triggering.csv, `memories` and `correlations` are the data of
     figure_measured_memory and figure_temporal_correlation.
     """
-    models, _ = comparison.records({lm["lm"]: lm for lm in lms}.values(), [])
     texts, without = text_curves(comparison.table(counts, COLUMNS))
     mine, lost = lm_curves(
         comparison.table(memories, ["lm", "distance", "change_bits"]),
         comparison.table(correlations, ["lm", "layer", "distance", "correlation", "shuffled"]),
-        models,
+        view.lms,
     )
     notes = [f"nothing positive at {FIRST} to {LAST} words: {', '.join([*without, *lost])}"] if without or lost else []  # fmt: skip
     lines = pd.concat([texts, mine], ignore_index=True)
-    style.write(out, lines, figure_retention_draw, lines, models, notes, empty=notes)
+    style.write(out, lines, figure_retention_draw, lines, view.lms, notes, empty=notes)

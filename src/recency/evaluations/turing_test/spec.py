@@ -3,7 +3,7 @@
 import os
 from functools import partial
 
-from recency.evaluations.registry import Evaluation, settings
+from recency.evaluations.registry import Evaluation, setting, settings
 
 settings_of = partial(settings, "turing_test")
 
@@ -44,7 +44,7 @@ EVALUATION = Evaluation(
     standalone=False,
     inputs={"judgements": _judgements},
     settings={
-        "min_judges": lambda study, experiment: settings_of(study.config, experiment)["min_judges"],
+        "min_judges": setting("turing_test", "min_judges"),
         "absent": _absent,
     },
     problems=_problems,

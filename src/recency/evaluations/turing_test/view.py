@@ -15,7 +15,7 @@ from numpy.polynomial import Polynomial
 from crosslmm.stats import bootstrap
 from recency.errors import InputError
 from recency.figures import comparison, labels, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -175,18 +175,16 @@ NOTES = [
 ]
 
 
-def collect_results(
-    scores: pd.DataFrame | None, metrics: File, lms: Described, published: File | None
-) -> pd.DataFrame:
+def collect_results(view: View, scores: pd.DataFrame | None, metrics: File) -> pd.DataFrame:
     """Return COLUMNS: the LMs here and the original texts, then the published models."""
     measured = comparison.table(metrics, ["lm", *METRICS]).set_index("lm")
-    rows = pd.DataFrame([{"lm": lm["lm"], "label": lm["label"]} for lm in lms])
+    rows = pd.DataFrame(list(view.labels.items()), columns=["lm", "label"])
     if scores is not None:
         rows.loc[len(rows)] = {"lm": ORIGINAL, "label": "original texts"}
         rows = rows.merge(scores, on="lm", how="left")
     frames = [rows.assign(source="here", **{m: rows["lm"].map(measured[m]) for m in METRICS})]
-    if published is not None:
-        published_rows = comparison.table(published, ["model", *METRICS, "score"])
+    published_rows = view.published_rows(["model", *METRICS, "score"])
+    if published_rows is not None:
         published_rows = published_rows.rename(columns={"model": "label"})
         human = published_rows["label"] == HUMAN
         frames.append(published_rows.assign(source="published", lm=np.where(human, ORIGINAL, "")))
@@ -218,23 +216,20 @@ def layout(data: pd.DataFrame, absent: str, min_judges: int, title: str) -> Tabl
 
 
 def table_turing_test(
-    *,
+    view: View,
     judgements: Files,
     sheet: File,
     key: File,
     metrics: File,
     out: Files,
-    lms: Described,
-    title: str,
     min_judges: int,
     absent: str,
-    published: File | None = None,
 ) -> None:
     """Write the table to `out` (.csv, .html, .tex); `judgements` is empty if none were supplied."""
     paths = [judgements] if isinstance(judgements, str) else list(judgements)
     scores = scored(read(paths[0], sheet), key, min_judges, seed=0) if paths else None
-    data = collect_results(scores, metrics, lms, published)
-    tables.write(out, layout(data, absent, min_judges, title), data)
+    data = collect_results(view, scores, metrics)
+    tables.write(out, layout(data, absent, min_judges, view.title), data)
 
 
 COEFFICIENTS = ["c0", "c1", "c2", "c3"]
@@ -309,18 +304,16 @@ def table_fits_layout(data: pd.DataFrame, title: str) -> Table:
     return Table(f"{title}: fits", header, grid, notes, tuple(rules), left=2)
 
 
-def table_turing_fits(
-    *, scores: File, out: Files, title: str, published: File | None = None
-) -> None:
+def table_turing_fits(view: View, scores: File, out: Files) -> None:
     """Write the table to `out` (.csv, .html, .tex)."""
     data = fits(comparison.table(scores, COLUMNS))
-    if published is not None:
-        published_fits = comparison.table(published, ["metric", "adjusted_r2", "human_level"])
+    published_fits = view.published_rows(["metric", "adjusted_r2", "human_level"])
+    if published_fits is not None:
         published_fits = published_fits.set_index("metric")
         compared = data["points"] != HERE
         for name in ("adjusted_r2", "human_level"):
             data[f"published_{name}"] = data["metric"].map(published_fits[name]).where(compared)
-    tables.write(out, table_fits_layout(data, title), data)
+    tables.write(out, table_fits_layout(data, view.title), data)
 
 
 GREY = "#a0a0a0"
@@ -378,9 +371,7 @@ def _curve(axes, rows, fits, points: str, metric: str, colour: str) -> None:
     axes.plot(x, y, "-", color=colour, lw=0.9)
 
 
-def figure_turing_test(*, scores: File, fits: File, out: Files, lms: Described) -> None:
+def figure_turing_test(view: View, scores: File, fits: File, out: Files) -> None:
     """Draw table_turing_test.csv and its fits to `out` (.pdf, .svg, .png; .csv for the values)."""
-    rows = comparison.table(scores, COLUMNS)
-    curves = comparison.table(fits, FITS)
-    models, _ = comparison.records(lms, [])
-    style.write(out, rows, draw, rows, curves, models, empty=[])
+    rows, curves = comparison.table(scores, COLUMNS), comparison.table(fits, FITS)
+    style.write(out, rows, draw, rows, curves, view.lms, empty=[])

@@ -32,10 +32,6 @@ def _frequency_of(study, experiment: str) -> str:
 
 EVALUATION = Evaluation(
     key="word_length",
-    applies=lambda study, experiment: (
-        study.experiment(experiment).get("word_length", {}).get("dataset")
-        not in (None, *study.not_run)
-    ),
     inputs={
         "words": lambda study, experiment: (
             f"<results>/datasets/{_setting('dataset')(study, experiment)}/words.parquet"

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from crosslmm.stats.correlations import correlation
 from recency.evaluations.word_length.types import COLUMNS, FREQUENCIES, LARGE, SMALL
 from recency.figures import comparison, ends, labels, style, tables
-from recency.figures.comparison import LM, Described
+from recency.figures.comparison import LM, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -47,10 +47,12 @@ NOTES = [
 ]
 
 
-def labels_of(lms: Described, frequency_of: str) -> dict[str, str]:
+PUBLISHED = ["lm", "t", "p", "rho"]
+
+
+def labels_of(view: View, frequency_of: str) -> dict[str, str]:
     """Return the label of each LM and of both frequencies."""
-    labels = {lm["lm"]: lm["label"] for lm in lms}
-    return labels | {SMALL: "frequency in the text", LARGE: f"frequency in {frequency_of}"}
+    return view.labels | {SMALL: "frequency in the text", LARGE: f"frequency in {frequency_of}"}
 
 
 def with_perplexity(rows: pd.DataFrame, published: pd.DataFrame | None) -> str:
@@ -69,21 +71,11 @@ def with_perplexity(rows: pd.DataFrame, published: pd.DataFrame | None) -> str:
     )
 
 
-def table_word_length(
-    *,
-    lengths: File,
-    out: Files,
-    lms: Described,
-    frequency_of: str,
-    published: File | None = None,
-    title: str = "Length by type",
-) -> None:
+def table_word_length(view: View, lengths: File, out: Files, frequency_of: str) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex), frequencies first, then the highest ρ."""
     rows = comparison.table(lengths, COLUMNS)
-    names = labels_of(lms, frequency_of)
-    rows.insert(1, "label", rows.lm.map(names))
-    paper = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
-    tables.write(out, layout(rows, paper, title), rows)
+    rows.insert(1, "label", rows.lm.map(labels_of(view, frequency_of)))
+    tables.write(out, layout(rows, view.published_rows(PUBLISHED), view.title), rows)
 
 
 def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
@@ -221,21 +213,12 @@ def draw_growth(rows: pd.DataFrame, lms: list[LM], names: Mapping[str, str]) -> 
 
 
 def figure_word_length(
-    *,
-    lengths: File,
-    out: Files,
-    growth: Files,
-    lms: Described,
-    frequency_of: str,
-    published: File | None = None,
+    view: View, lengths: File, out: Files, growth: Files, frequency_of: str
 ) -> None:
     """Draw both figures (.pdf, .svg, .png; .csv for the values)."""
-    lms = list(lms)
-    rows, names = comparison.table(lengths, COLUMNS), labels_of(lms, frequency_of)
-    models, _ = comparison.records(lms, [])
-    paper = None if published is None else comparison.table(published, ["lm", "t", "p", "rho"])
-    sizes = rows[rows.level == "size"]
+    rows, names = comparison.table(lengths, COLUMNS), labels_of(view, frequency_of)
+    sizes, overall = rows[rows.level == "size"], rows[rows.level == "overall"]
     lost = ["The text is too short for an analysis by text size"]
-    overall = rows[rows.level == "overall"]
-    style.write(out, overall, draw, rows, models, names, with_perplexity(rows, paper))
-    style.write(growth, sizes, draw_growth, rows, models, names, empty=lost)
+    note = with_perplexity(rows, view.published_rows(PUBLISHED))
+    style.write(out, overall, draw, rows, view.lms, names, note)
+    style.write(growth, sizes, draw_growth, rows, view.lms, names, empty=lost)

@@ -143,7 +143,7 @@ def arguments(function: Callable, job: Any) -> dict[str, Any]:
     - A parameter whose annotation has `of_job`, such as `LMSpec`, is constructed from several of these.
     - A param `settings` without a parameter is unpacked to arguments; inputs without parameters are
       passed together as `files`, by name.
-    - The param `main` names the function, and is none of its arguments.
+    - The param `main`, or `module` and `function`, name the function, and are none of its arguments.
     - Wildcards, `threads` (or `processes`), `memory_gb`, and `code`, the fingerprints of the rule's
       code, are passed if the function has these parameters.
 
@@ -155,7 +155,8 @@ def arguments(function: Callable, job: Any) -> dict[str, Any]:
     parameters = inspect.signature(function, eval_str=True).parameters
     taken = {n: p for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD}
     inputs, outputs, params = (dict(part.items()) for part in (job.input, job.output, job.params))
-    params.pop("main", None)
+    for name in ("main", "module", "function"):
+        params.pop(name, None)
     outputs = {f"out_{name}" if f"out_{name}" in taken else name: outputs[name] for name in outputs}
     if unnamed := list(job.output)[: len(job.output) - _count(outputs)]:
         outputs["out"] = unnamed[0] if len(unnamed) == 1 else unnamed

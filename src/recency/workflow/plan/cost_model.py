@@ -242,17 +242,14 @@ FITS = _costs({
         "observation", amount.experiment_observations, 1e-5, start=10.0, memory=LARGE
     ),
     "simulate_power": Cost(
-        "simulated study", amount.simulated_studies("power"), 10.0, memory=8_000, parallel=True
-    ),
-    "simulate_endpoint": Cost(
-        "simulated study", amount.simulated_studies("endpoint_simulation"), 20.0, memory=8_000, parallel=True
+        "simulated study", amount.simulated_studies, 10.0, memory=8_000, parallel=True
     ),
 })  # fmt: skip
 RESULTS = _costs({
     "recovery pair_accuracy continuations perplexity verdict": Cost(
         "LM × response", amount.experiment_cells, 1.0, start=5.0
     ),
-    "figure_power figure_endpoint table_endpoint figure_bias_search": DRAW,
+    "figure_power figure_bias_search": DRAW,
     "rare_words_by_vectors abusive_features": _job(300.0, memory=8_000),
     "classify_abusive_words": _job(3600.0, memory=8_000),
     "checkpoint not_run simulate_stimuli summary": _job(20.0),

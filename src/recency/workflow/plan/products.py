@@ -32,6 +32,8 @@ SETTINGS = {
     "responses": Study.all_responses,
     "baseline": lambda study, experiment: study.experiment(experiment)["baseline"],
     "title": lambda study, experiment: study.experiment(experiment)["title"],
+    **{name: getattr(Study, name) for name in ("ranked_lms", "ranked_baseline", "plain_lms")},
+    "variants": Study.variants,
 }
 
 

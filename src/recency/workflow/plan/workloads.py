@@ -329,16 +329,11 @@ def context_words(loads: Workloads, rule, wildcards) -> float:
     return 2.0 * TOKENS_PER_WORD * int(wildcards.number) * int(wildcards.context)
 
 
-def simulated_studies(table: str):
-    """Return the simulated studies of a simulation of power or of endpoints."""
-
-    def work(loads: Workloads, rule, wildcards) -> float:
-        given = loads.config.get(table) or {}
-        entry = given.get(getattr(wildcards, "power", ""), given)
-        sizes = math.prod(len(v) for v in entry.values() if isinstance(v, list))
-        return float(entry.get("repeats", 40) * max(sizes, 10))
-
-    return work
+def simulated_studies(loads: Workloads, rule, wildcards) -> float:
+    """Return the simulated studies of a simulation of power."""
+    entry = loads.config["power"][wildcards.power]
+    sizes = math.prod(len(v) for v in entry.values() if isinstance(v, list))
+    return float(entry.get("repeats", 40) * max(sizes, 10))
 
 
 def bytes_to_fetch(loads: Workloads, rule, wildcards) -> float:

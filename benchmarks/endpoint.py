@@ -1,39 +1,55 @@
-"""Rule simulate_endpoint: bias, size, power and coverage of candidate endpoints of ΔLogLik.
+"""Size, power, bias and coverage of candidate endpoints of ΔLogLik, in simulated studies (docs/endpoint.md).
+
+python benchmarks/endpoint.py [--processes 2] [--quick] [--out docs/endpoint]
 
 Studies are simulated (recency.simulation.studies) with a default setting and with one factor at a
-time changed. Every candidate (recency.evaluations.endpoint.candidates) ranks the same LMs in each
-study, and a claim is judged by its interval as the verdict does (crosslmm.stats.claims).
-
-Names of candidate endpoints in figures and tables.
+time changed. Every candidate (`endpoint_candidates`) ranks the same LMs in each study, and a claim
+is judged by its interval as the verdict does (crosslmm.stats.claims). The folder gets
+candidates.csv, tests.csv, and a figure and a table of them (`endpoint_views`). A stopped simulation
+goes on with its next setting.
 """
 
+import argparse
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+import endpoint_candidates as candidates
+import endpoint_views
 import numpy as np
 import pandas as pd
+from endpoint_candidates import CANDIDATES, PER, TESTS
+from endpoint_views import ALPHA, DEFAULT, INTERVALS
 
 from crosslmm.stats.claims import leads
 from crosslmm.stats.proportions import wilson
 from readingtimes.progress import progress
-from recency.endpoints import ENDPOINTS
-from recency.evaluations.endpoint import candidates
-from recency.evaluations.endpoint.candidates import CANDIDATES, PER, TESTS
 from recency.figures.paths import File, write_csv
 from recency.simulation.repeats import Finished, in_processes
 from recency.simulation.studies import Settings
 
-DEFAULT = "default"
-ALPHA = 0.05
-INTERVALS = {
-    "in_sample": ("given_fits", "two_way"),
-    "held_out": ("given_fits", "two_way"),
-    "crossed": ("two_way",),
+SIMULATION = {
+    "closeness": {"a": 0.96, "b": 0.64},
+    "readers": {"subjects": 30, "sentences": 60, "words": 12, "slope_sd": 0.5, "word_sd": 20},
+    "vary": {
+        "slope_sd": [0.15, 1, 1.5],
+        "word_sd": [0],
+        "subjects": [10, 90, 180],
+        "responses": [3],
+        "seeds": [3],
+    },
+    "repeats": 80,
+    "draws": 40,
+    "crossed_fixed": 15,
+    "permutations": 999,
 }
-"""Data → intervals to compute; the first is the workflow's own."""
+"""The settings of docs/endpoint.md."""
+QUICK = {"vary": {"slope_sd": [1.5]}, "repeats": 4, "crossed_fixed": 1}
 VARIED = ("subjects", "sentences", "slope_sd", "word_sd", "responses", "seeds")
 COLUMNS = [
     *("setting", *VARIED, "baseline", "likelihood", "data", "interval", "repeats", "n"),
@@ -62,7 +78,7 @@ class Setting:
         return {"setting": self.name} | {name: values[name] for name in VARIED}
 
 
-def main(
+def simulate_studies(
     out_candidates: File,
     out_tests: File,
     *,
@@ -75,7 +91,6 @@ def main(
     crossed_fixed: int = 0,
     seed: int = 0,
     processes: int = 1,
-    code: Mapping[str, str] | None = None,
 ) -> None:
     """Write a row per setting, candidate and interval, and a row per setting and test.
 
@@ -102,14 +117,12 @@ def main(
         Seed of all random numbers.
     processes
         Number of processes.
-    code
-        Fingerprints of the code; a stopped job resumes only with the same code.
     """
     specification = {
         "closeness": dict(closeness), "readers": dict(readers),
         "vary": {name: [*values] for name, values in vary.items()},
         "repeats": repeats, "draws": draws, "permutations": permutations,
-        "crossed_fixed": crossed_fixed, "seed": seed, "code": dict(code or {}),
+        "crossed_fixed": crossed_fixed, "seed": seed,
     }  # fmt: skip
     path = Path(out_candidates)
     finished = Finished(path.with_name(f".{path.stem}.state.jsonl"), specification)
@@ -272,35 +285,21 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-DATA = {"crossed": "crossed", "in_sample": "in-sample", "held_out": "exploratory"}
-LIKELIHOODS = {name: endpoint.short for name, endpoint in ENDPOINTS.items() if endpoint.short}
-BASELINES = ("all", "fixed")
-PRIMARY = ("all", "marginal", "crossed")
-"""Baseline, likelihood and data of the primary endpoint."""
-FACTORS = {
-    "slope_sd": "slope sd",
-    "word_sd": "word sd, ms",
-    "subjects": "subjects",
-    "sentences": "sentences",
-    "responses": "responses",
-    "seeds": "seeds",
-}
-NOTES = [
-    (
-        "crossed: the crossed bootstrap; in-sample: the fitted observations; exploratory: that partition, by "
-        "the fit to another"
-    ),
-    "size: either of two equally close LMs is claimed to be better (nominal 5 %)",
-    "power: the closer one of two LMs is claimed to be better",
-]
+def main() -> None:
+    """Simulate, and write the tables and the figure."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument(
+        "--quick", action="store_true", help="half a minute: two settings, few studies"
+    )
+    parser.add_argument("--out", type=Path, default=Path("build/endpoint"))
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    files = [arguments.out / f"{name}.csv" for name in ("candidates", "tests")]
+    settings = SIMULATION | (QUICK if arguments.quick else {})
+    simulate_studies(*files, **settings, processes=arguments.processes)
+    endpoint_views.write(*map(pd.read_csv, files), arguments.out)
 
 
-def order(candidates: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Sort candidates (baseline, likelihood, data) by baseline, data and likelihood."""
-    listed = [
-        (baseline, likelihood, data)
-        for baseline in BASELINES
-        for data in DATA
-        for likelihood in LIKELIHOODS
-    ]
-    return [candidate for candidate in listed if candidate in set(candidates)]
+if __name__ == "__main__":
+    main()

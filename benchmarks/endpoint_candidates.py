@@ -24,7 +24,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import checkout
 import numpy as np
+
+checkout.use()
 
 from crosslmm.cells import Cells, Fit
 from crosslmm.factors import crossed_factors
