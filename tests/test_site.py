@@ -16,11 +16,11 @@ TOOLS = ROOT / ".tools" / "docs" / "bin" / "mkdocs"
 
 
 class Loader(yaml.SafeLoader):
-    """Reads mkdocs.yml, whose tags name Python's objects."""
+    """Reads setup/mkdocs.yml, whose tags name Python's objects."""
 
 
 Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
-SETTINGS = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)
+SETTINGS = yaml.load((ROOT / "setup" / "mkdocs.yml").read_text(encoding="utf-8"), Loader)
 
 
 def pages(entries):
@@ -76,7 +76,7 @@ def test_the_tools_are_pinned_apart_from_the_workflow_s():
     lines = (DOCS / "requirements.txt").read_text().splitlines()
     pinned = [line for line in lines if not line.startswith("#")]
     assert all(re.fullmatch(r"[\w.-]+==[\d.]+", line) for line in pinned)
-    locked = (ROOT / "requirements.lock").read_text()
+    locked = (ROOT / "envs/requirements.lock").read_text()
     assert "mkdocs" in "".join(pinned) and "mkdocs" not in locked
 
 
@@ -89,7 +89,7 @@ def site(tmp_path_factory):
         pytest.skip("mkdocs is not installed; make docs installs it")
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [*mkdocs, "build", "--strict", "--site-dir", folder],
+        [*mkdocs, "build", "--strict", "-f", "setup/mkdocs.yml", "--site-dir", folder],
         check=False, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:]

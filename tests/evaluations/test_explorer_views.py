@@ -166,7 +166,7 @@ def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  
     assert "No memory was measured" in seen["memory"]["text"]
     assert "Memory: not measured" in seen["memory"]["missing"]
     assert seen["memory"]["command"].startswith(
-        "./run explore_simulated --cores 1 --configfile config.demo.yaml"
+        "./run explore_simulated --cores 1 --configfile config/demo.yaml"
     )
 
 
