@@ -117,7 +117,9 @@ SHIPPED = {
 
 def test_every_shipped_config_is_listed():
     listed = {name for names in SHIPPED for name in names}
-    assert listed == {f"config/{path.name}" for path in ROOT.glob("config/*.yaml")} - {"config/config.yaml"}
+    assert listed == {f"config/{path.name}" for path in ROOT.glob("config/*.yaml")} - {
+        "config/config.yaml"
+    }
 
 
 @pytest.mark.parametrize("names", SHIPPED)
