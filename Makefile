@@ -54,7 +54,7 @@ limited = $(if $(MINUTES),--minutes $(MINUTES))
 test: setup
 	@$(pytest) $(parallel)
 
-test-merge: setup test-peers
+test-merge: setup test-peers .tools/docs/made
 	@$(pytest) $(parallel) --require-tests -m merge $(limited)
 
 # Against minicons, pymovements and others, in an environment that adds them to .venv's packages.

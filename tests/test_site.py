@@ -1,6 +1,8 @@
 """The documentation as a site: every page is in it, links lead somewhere, formulas are MathML."""
 
+import html
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import browsing
+from browsing import browser  # noqa: F401, a fixture
 from project import ROOT
 
 DOCS = ROOT / "docs"
@@ -132,3 +136,51 @@ def test_nothing_is_fetched_from_elsewhere(site):
     for path in Path(site).rglob("*.html"):
         fetched = re.findall(r'(?:src|<link[^>]*href)="(https?:[^"]+)"', path.read_text("utf-8"))
         assert fetched == [], path
+
+
+#: Asks the site's own search, in the frame that stands for its worker in a folder, for each of `terms`.
+ASKED = """<!DOCTYPE html><meta charset="utf-8"><body><script src="iframe-worker.js"></script>
+<script src="search/search_index.js"></script><script>
+const [SETUP, READY, QUERY] = [0, 1, 2], terms = %s, found = [], worker = new Worker("%s");
+const ask = () => worker.postMessage({ type: QUERY, data: terms[found.length] });
+worker.addEventListener("message", ({ data }) => {
+    if (data.type !== READY) found.push(data.data.items.map((page) => page.map((each) => each.location)));
+    if (found.length < terms.length) ask();
+    else document.body.innerHTML = `<pre id="found">${JSON.stringify(found)}</pre>`;
+});
+worker.postMessage({ type: SETUP, data: { ...__index, options: {} } });
+</script>"""
+
+
+def found_by_search(program, site, terms, folder):
+    """Return term → locations by page, the best first."""
+    (worker,) = (site / "assets" / "javascripts" / "workers").glob("search.*.js")
+    page = site / "asked.html"
+    page.write_text(ASKED % (json.dumps(terms), worker.relative_to(site)), encoding="utf-8")
+    shown = re.search(r'<pre id="found">(.*?)</pre>', browsing.opened(program, page, folder))
+    page.unlink()
+    return dict(zip(terms, json.loads(html.unescape(shown[1])), strict=True))
+
+
+@pytest.mark.merge
+def test_the_search_finds_what_defines_a_term_first(browser, site, tmp_path):  # noqa: F811
+    """From the folder, without a server."""
+    rows = re.findall(r"^\| (.+?) \| .+ \|$", (DOCS / "glossary.md").read_text(), re.MULTILINE)
+    heads = {term.removeprefix("-"): row for row in rows[1:] for term in row.split(", ")}
+    del heads["I"]  # a single letter begins too many words; its row is that of TI
+    assert len(rows) > 40 and {"dVM", "ALiBi", "FP", "held-out", "TI"} <= heads.keys()
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    titles = {each["location"]: each["title"] for each in index["docs"]}
+    for term, pages in found_by_search(browser, site, list(heads), tmp_path).items():
+        best = [titles[each] for each in pages[0][:2] if each.startswith("glossary.html#")]
+        assert heads[term] in best, (term, pages[:3])
+    for form, pages in found_by_search(browser, site, ["linear", "window"], tmp_path).items():
+        assert f"forms.html#{form}" in pages[0], form
+
+
+@pytest.mark.merge
+def test_a_page_of_the_folder_searches(browser, site, tmp_path):  # noqa: F811
+    page = site / "studies.html"
+    with_query = type("Page", (), {"as_uri": lambda _: f"{page.as_uri()}?q=dVM"})()
+    results = browsing.opened(browser, with_query, tmp_path).split("md-search-result__item")
+    assert len(results) > 5 and "glossary.html#dvm" in results[1]
