@@ -45,6 +45,11 @@ READER_LIKE = (
 TABLE = "{table: {local: README.md}, unit: %s, columns: {surprisal: %s, word_id: id}}"
 TABLES = "lms: {A: {surprisals: %s}, B: {surprisals: %s}}\n" + EXPERIMENT + "{lms: [Pythia, A, B]}}"
 
+#: Contexts of readers, and those of other readers, under designs with and without saccades.
+SACCADES = "designs: {mine: {formula: 'time_ms ~ length + position + unigram%s + surprisal + previous_surprisal + (1 + surprisal + previous_surprisal | subject) + (1 | sentence)'}}\n"
+SEEN = "lms: {Seen: {weights: Pythia, reader: {}}, Others: {weights: Pythia, reader: {of: another, seed: 3}}}\n"
+EYES = "responses: {mine: [simulated_eye_tracking.FP]}}}"
+
 #: (overlay, rule that warns), on the demo.
 DOUBTFUL = [
     # Random effects.
@@ -105,6 +110,8 @@ DOUBTFUL = [
     (EXPERIMENT + "{endpoint: modelblocks}}", "replication_endpoint"),
     (EXPERIMENT + "{sensitivity: {response: [raw]}}}", "idle_sensitivity"),
     (EXPERIMENT + "{measured_memory: {dataset: simulated_spr, replacements: 2}}}", "few_draws"),
+    (SACCADES % " + words_since_fixation" + SEEN + EXPERIMENT + "{lms: [Pythia, Seen], " + EYES, "scanpaths_without_controls"),
+    (SACCADES % "" + SEEN + EXPERIMENT + "{lms: [Pythia, Seen, Others], " + EYES, "scanpaths_without_controls"),
     ("searches: {dVM: {trials: 1}}", "few_trials"),
     ("power: {two_lms: {repeats: 2}}", "implausible_power"),
     ("power: {two_lms: {closeness: {a: 0.5, b: 0.9}}}", "implausible_power"),
@@ -211,6 +218,7 @@ SOUND = [
     "scales: {cores: {stride: 256}}",
     "unigrams: {simulated: {order: 1}}",
     "searches: {dVM: {trials: 20}}",
+    SACCADES % " + words_since_fixation" + SEEN + EXPERIMENT + "{lms: [Pythia, Seen, Others], " + EYES,
     "lms: {Mix: {interpolate: [Pythia, ALiBi-1-TI], shares: [0.5, 0.5]}}\n" + EXPERIMENT + "{lms: [Pythia, Mix]}}",
     "designs: {mine: {confirm: 1}}",
     EXPERIMENT + "{draws: 100}}",

@@ -39,19 +39,20 @@ def fixations(paths=PATHS):
     return pd.DataFrame(rows, columns=names).sample(frac=1, random_state=1)
 
 
-def seen_before(path, skipped, span, age):
+def seen_before(path, skipped, span, age, asked=None):
     """Return word → {context word: its age}, by a loop over pairs of fixations."""
     onset = [250 * order + 10 * word for order, word in enumerate(path)]
+    onset.append(onset[-1] + 200 + len(path) - 1)  # the end of the last fixation
     contexts = {}
-    for place, word in enumerate(path):
-        if word in path[:place]:
-            continue
+    for word in path if asked is None else asked:
+        later = [place for place, at in enumerate(path) if at > word]
+        place = path.index(word) if word in path else min([*later, len(path)])
         # Context word → fixation in which it was last seen, -1: before the first one.
         last = dict.fromkeys(range(path[0]), -1) if skipped == "seen" else {}
         for n in range(place):
             for j in range(path[n], path[n] + span + 1):
                 last[j] = n
-            if skipped == "seen":  # jumped over by the saccade to the next fixation
+            if skipped == "seen" and n + 1 < len(path):  # jumped over by the next saccade
                 last |= {j: n for j in range(path[n + 1]) if j not in last}
         ages = {}
         for j, n in last.items():
@@ -62,12 +63,13 @@ def seen_before(path, skipped, span, age):
     return contexts
 
 
-def brute_force(surprisal, settings, retention):
+def brute_force(surprisal, settings, retention, of="own"):
     """Return (subject, word_id) → expected bits over every subset of the reader's context."""
     bits = {}
     for subject, texts in PATHS.items():
         for item, path in enumerate(texts):
-            for word, ages in seen_before(path, **settings).items():
+            seen_by = PATHS[{"a": "b", "b": "a"}[subject]][item] if of == "another" else path
+            for word, ages in seen_before(seen_by, **settings, asked=path).items():
                 total = 0.0
                 for kept in itertools.product([0, 1], repeat=len(ages)):
                     weight = math.prod(
@@ -126,6 +128,36 @@ def test_every_option_with_and_without_retention(settings, tokenizer):
     lossy = {"erasure": erasure, "samples": 64}
     lost = score_words(TEXTS, opened, scanpath=fixations(), reader=settings, lossy=lossy).table
     compare(lost, brute_force(surprisal, settings, retention))
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(map(str, s.values())))
+def test_fixations_of_another_reader(settings, tokenizer):
+    """Words that the other one never fixated have the context of passing them, or of the end."""
+    model = network("GPT-NeoX", tokenizer.get_vocab_size())
+    opened, surprisal = Model(model, tokenizer), of_network(model, tokenizer)
+    erasure, retention = FORMS[settings["age"]]
+    given = {"scanpath": fixations(), "reader": settings | {"of": "another"}}
+    lossy = {"erasure": erasure, "samples": 64}
+    table = score_words(TEXTS, opened, **given, lossy=lossy).table
+    compare(table, brute_force(surprisal, settings, retention, "another"))
+    own = score_words(TEXTS, opened, scanpath=fixations(), reader=settings).table
+    columns = ["subject", "word_id", "previous_word_id"]
+    pd.testing.assert_frame_equal(table[columns], own[columns])
+
+
+@pytest.mark.parametrize("readers", [2, 3, 40])
+def test_nobody_is_given_their_own_fixations(readers):
+    for seed in range(20):
+        others = scanpaths.draw_others(readers, np.random.default_rng(seed))
+        assert sorted(others) == list(range(readers)) and (others != np.arange(readers)).all()
+
+
+def test_a_text_of_a_single_reader_has_no_other_one(tokenizer):
+    opened = Model(network("GPT-2", tokenizer.get_vocab_size()), tokenizer)
+    few = fixations()
+    few = few[(few.subject == "a") | (few.item == "1")]
+    with pytest.raises(InputError, match="the text 2 has been read by subject a alone"):
+        score_words(TEXTS, opened, scanpath=few, reader={"of": "another"})
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -228,6 +260,7 @@ def test_distinct_contexts_are_scored_once(tokenizer):
         ({}, {"reader": {"skipped": "masked"}}, "for masked LMs; a causal one has no mask"),
         ({}, {"reader": {"span": -1}}, "span is -1"),
         ({}, {"reader": {"age": "days"}}, "age is 'days', and is words, fixations, ms"),
+        ({}, {"reader": {"of": "other"}}, "of is 'other', and is own, another"),
         ({}, {"measures": "entropy"}, "scanpath: `measures` are of the whole context"),
         ({}, {"prefix": "Why?"}, "nobody fixated the words of a `prefix`"),
     ],
@@ -248,7 +281,7 @@ def test_a_reader_without_fixations_in_a_text_is_named(tokenizer):
 def test_ages_are_of_the_last_sight():
     settings = scanpaths.ReaderContext(age="fixations", span=1)
     place, onset = np.array([0, 3, 0, 5]), np.array([0.0, 300, 600, 900])
-    contexts, previous = scanpaths.contexts_of(place, onset, np.full(4, 200.0), 6, settings)
+    contexts = scanpaths.contexts_of(place, onset, np.full(4, 200.0), 6, settings)
     assert contexts[5][0].tolist() == [0, 1, 3, 4]
     assert contexts[5][1].tolist() == [1, 1, 2, 2]
-    assert previous == {0: -1, 3: 0, 5: 0}
+    assert scanpaths.find_previous(place) == {0: -1, 3: 0, 5: 0}

@@ -7,13 +7,17 @@ read from where it began. Other words are absent, or masks in a masked LM. Words
 that were fixated before it are left out, since an LM predicts a word from those before it. A word
 that no fixation reached has no context and no row.
 
+With `of: another`, a control, the words are those that a reader fixated, and their contexts what
+another reader of the same text had seen by then: before fixating the word or, if that reader never
+did, before first fixating a later one.
+
 Each word of a context has an age: its distance in the text (`words`), the number of fixations since
 it was last seen (`fixations`, 1: the last one), or the time since then (`ms`, at least 1, from the
 end of that fixation to the scored word's onset). A form of erasure reads the age as its distance, so
 that words fixated again are remembered longer, except by the age in words.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -29,6 +33,7 @@ from recency.scoring.lossy.lossy_settings import Lossy
 
 SKIPPED = ("absent", "masked", "seen")
 AGES = ("words", "fixations", "ms")
+OF = ("own", "another")
 #: Retention of every word, for contexts without erasure: one pattern per word.
 RETAINED = {"form": "truncation", "words": 2**31}
 
@@ -46,11 +51,17 @@ class ReaderContext:
         Number of words to the right of a fixation that are seen.
     age
         Unit of age for forms of erasure: "words", "fixations" or "ms".
+    of
+        Whose fixations give the contexts: the reader's "own", or "another" reader's of the same text.
+    seed
+        Seed of the assignment of other readers, which is drawn by text.
     """
 
     skipped: str = "absent"
     span: int = 0
     age: str = "words"
+    of: str = "own"
+    seed: int = 1
 
 
 def check(settings: Mapping[str, Any] | ReaderContext | None) -> ReaderContext:
@@ -62,14 +73,15 @@ def check(settings: Mapping[str, Any] | ReaderContext | None) -> ReaderContext:
         if name not in names:
             raise InputError(f"reader: no setting is called {nearest(str(name), names)}")
     checked = ReaderContext(**(settings or {}))
-    for name, choices in (("skipped", SKIPPED), ("age", AGES)):
+    for name, choices in (("skipped", SKIPPED), ("age", AGES), ("of", OF)):
         if getattr(checked, name) not in choices:
             raise InputError(
                 f"reader: {name} is {getattr(checked, name)!r}, and is {', '.join(choices)}"
             )
-    span = checked.span
-    if not isinstance(span, int) or isinstance(span, bool) or span < 0:
-        raise InputError(f"reader: span is {span!r}, and is a number of words from 0 on")
+    for name, unit in (("span", "number of words"), ("seed", "whole number")):
+        value = getattr(checked, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise InputError(f"reader: {name} is {value!r}, and is a {unit} from 0 on")
     return checked
 
 
@@ -123,10 +135,28 @@ class ReaderItem(Item):
         return numbers, ContextWords(age, *(f if f is None else f[numbers] for f in features))
 
 
+def find_previous(place: np.ndarray) -> dict[int, int]:
+    """Return fixated word → the word fixated before its first fixation, -1 for none.
+
+    `place` (fixations,) has the number of each fixated word, in temporal order.
+    """
+    previous: dict[int, int] = {}
+    before = -1
+    for word in place.tolist():
+        previous.setdefault(word, before)
+        before = word
+    return previous
+
+
 def contexts_of(
-    place: np.ndarray, onset: np.ndarray, duration: np.ndarray, words: int, settings: ReaderContext
-) -> tuple[dict[int, tuple[np.ndarray, np.ndarray]], dict[int, int]]:
-    """Return the contexts of the words that a reader fixated in one text.
+    place: np.ndarray,
+    onset: np.ndarray,
+    duration: np.ndarray,
+    words: int,
+    settings: ReaderContext,
+    asked: Iterable[int] | None = None,
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Return the contexts of words for a reader of one text.
 
     Parameters
     ----------
@@ -137,26 +167,34 @@ def contexts_of(
     words : int
         Number of words of the text.
     settings : ReaderContext
+    asked : iterable of int, optional
+        The words; default those that the reader fixated. The context of any other is that of the
+        moment at which the reader first fixated a later word, or stopped.
 
     Returns
     -------
     dict
         Word → the numbers (k,) of its context words, ascending, and their ages (k,).
-    dict
-        Word → the word fixated before its first fixation, -1 for none.
     """
+    first: dict[int, int] = {}
+    for number, word in enumerate(place.tolist()):
+        first.setdefault(word, number)
+    furthest = np.maximum.accumulate(place)
+    due: dict[int, list[int]] = {}  # the words whose contexts are those before each fixation
+    for word in first if asked is None else asked:
+        due.setdefault(first.get(word, int(np.searchsorted(furthest, word))), []).append(word)
+    ends = onset + duration
     seen = np.zeros(words, bool)
     last = np.full(words, -1)  # the fixation in which each word was last seen
-    until = np.full(words, onset[0] if len(onset) else 0.0)  # the end of that fixation
+    until = np.full(words, onset[0])  # the end of that fixation
     contexts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-    previous: dict[int, int] = {}
-    for number, (word, begin) in enumerate(zip(place.tolist(), onset.tolist())):
-        if word not in contexts:
-            if settings.skipped == "seen" and not seen[:word].all():
-                skipped = np.flatnonzero(~seen[:word])
-                seen[skipped], last[skipped] = True, number - 1
-                if number:
-                    until[skipped] = onset[number - 1] + duration[number - 1]
+    for number, (target, begin) in enumerate(zip([*place.tolist(), -1], [*onset, ends[-1]])):
+        if settings.skipped == "seen" and first.get(target) == number:
+            skipped = np.flatnonzero(~seen[:target])
+            seen[skipped], last[skipped] = True, number - 1
+            if number:
+                until[skipped] = ends[number - 1]
+        for word in due.get(number, ()):
             numbers = np.flatnonzero(seen[:word])
             if settings.age == "words":
                 age = (word - numbers).astype(float)
@@ -165,10 +203,18 @@ def contexts_of(
             else:
                 age = np.maximum(1.0, begin - until[numbers])
             contexts[word] = numbers, age
-            previous[word] = int(place[number - 1]) if number else -1
-        view = slice(word, word + settings.span + 1)
-        seen[view], last[view], until[view] = True, number, begin + duration[number]
-    return contexts, previous
+        if number < len(place):
+            view = slice(target, target + settings.span + 1)
+            seen[view], last[view], until[view] = True, number, ends[number]
+    return contexts
+
+
+def draw_others(readers: int, draws: np.random.Generator) -> np.ndarray:
+    """Return another reader's number for each of `readers` (at least two), each of them once."""
+    order = draws.permutation(readers)
+    others = np.empty(readers, int)
+    others[order] = np.roll(order, 1)
+    return others
 
 
 def readings(
@@ -202,11 +248,12 @@ def readings(
     Raises
     ------
     InputError
-        For an invalid table, and if a subject has no fixation in a text that others read.
+        For an invalid table, and, with `of: another`, for texts that one reader alone has read.
     """
     fixations = check_fixations(fixations, words, "fixations")
     row_of = pd.Series(np.arange(len(words)), words["word_id"]).loc[fixations.word_id].to_numpy()
     by_item = fixations.groupby("item", sort=False).indices
+    draws = np.random.default_rng(settings.seed)
     read_rows, read_items = [], []
     for index, item in zip(rows, items, strict=True):
         name = str(words["item"].iloc[index[0]])
@@ -217,9 +264,20 @@ def readings(
         place = np.maximum(np.searchsorted(item.owners, within, side="right") - 1, 0)
         of_item = fixations.iloc[here]
         onset, duration = of_item.onset_ms.to_numpy(), of_item.duration_ms.to_numpy()
-        for subject, part in of_item.groupby("subject", sort=False).indices.items():
-            contexts, previous = contexts_of(
-                place[part], onset[part], duration[part], len(item.owners), settings
+        paths = of_item.groupby("subject", sort=False).indices
+        seen_by = list(paths.values())
+        if settings.of == "another":
+            if len(paths) == 1:
+                (alone,) = paths
+                raise InputError(
+                    f"reader: `of: another` takes the fixations of another reader, and the text {name} has "
+                    f"been read by subject {alone} alone; leave such texts out"
+                )
+            seen_by = [seen_by[other] for other in draw_others(len(paths), draws)]
+        for (subject, own), part in zip(paths.items(), seen_by, strict=True):
+            previous = find_previous(place[own])
+            contexts = contexts_of(
+                place[part], onset[part], duration[part], len(item.owners), settings, previous
             )
             read_rows.append(index)
             read_items.append(
@@ -227,9 +285,12 @@ def readings(
             )
     subjects, scored = fixations.subject.nunique(), sum(len(i.contexts) for i in read_items)
     possible = sum(len(item.owners) for item in read_items)
+    by_others = (
+        "" if settings.of == "own" else f", fixations of another reader, seed {settings.seed}"
+    )
     counts = (
         f"contexts of readers (skipped words {settings.skipped}, span {settings.span}, age in "
-        f"{settings.age}): {len(fixations):,} fixations of {subjects:,} subjects in {len(read_items):,} "
+        f"{settings.age}{by_others}): {len(fixations):,} fixations of {subjects:,} subjects in {len(read_items):,} "
         f"readings; {scored:,} of {possible:,} words were fixated"
     )
     notes = [counts]

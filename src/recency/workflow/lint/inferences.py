@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from recency import config as configuration
 from recency import endpoints, plugins
 from recency.reading import declared_columns
+from recency.regression import predictor_names as names
 from recency.regression.covered_endpoints import reason_not_by_default, reason_not_crossed
 from recency.workflow.lint import Finding, Plan
 
@@ -69,6 +70,12 @@ RULES = {
         "table": "experiments",
         "why": "`modelblocks` scores by fixed effects and leaves out variance by sentence; it separates LMs worse than the default.",
         "reference": "docs/endpoint.md",
+    },
+    "scanpaths_without_controls": {
+        "warns": "Contexts of readers without their two controls",
+        "table": "experiments",
+        "why": "Which words a reader has seen tells where the reader looks, so fixations alone may predict reading times.",
+        "reference": "docs/lossy.md, Contexts of readers",
     },
     "smallest_effect": {
         "warns": "An implausible smallest effect of interest, or none",
@@ -250,6 +257,43 @@ def replication_endpoint(plan: Plan) -> Iterator[Finding]:
                 "modelblocks is the endpoint of a replication, and no published values are named",
                 "leave `endpoint` out for the default, crossed",
             )
+
+
+#: The column of responses with the length of the saccade to a word.
+SACCADE = "words_since_fixation"
+
+
+def scanpaths_without_controls(plan: Plan) -> Iterator[Finding]:
+    """Yield experiments with contexts of readers that lack another reader's, or the saccades."""
+    for name in plan.experiments:
+        readers = {lm: plan.settings(lm).get("reader") for lm in plan.lms(name)}
+        readers = {lm: reader for lm, reader in readers.items() if reader is not None}
+        others = [
+            _without_source(plan, lm) for lm, r in readers.items() if r.get("of") == "another"
+        ]
+        own = [lm for lm, reader in readers.items() if reader.get("of", "own") == "own"]
+        if lacking := [lm for lm in own if _without_source(plan, lm) not in others]:
+            yield Finding(
+                name,
+                "lms",
+                f"{lacking[0]!r} has the readers' own fixations, and no LM those of other readers",
+                f"add an LM as {lacking[0]!r} with `reader: {{of: another}}`, and compare the two",
+            )
+        for design in dict.fromkeys(response["design"] for response in plan.responses(name)):
+            if own and SACCADE not in names.used(plan.designs[design].formula):
+                yield Finding(
+                    name,
+                    "responses",
+                    f"the design {design!r} does not know the saccades, and contexts of readers do",
+                    f"add `{SACCADE}` to its formula, in the baseline",
+                )
+
+
+def _without_source(plan: Plan, lm: str) -> dict:
+    """Return an LM's settings apart from its label and from whose fixations it has."""
+    settings = {k: v for k, v in plan.settings(lm).items() if k not in ("label", "name")}
+    reader = {k: v for k, v in settings["reader"].items() if k not in ("of", "seed")}
+    return settings | {"reader": reader}
 
 
 #: Unit → least and largest plausible value.
