@@ -96,4 +96,6 @@ def _title(path: Path) -> str:
 def _mathml(tag: str, formula: str) -> str:
     r"""Convert a formula \(…\) or \[…\] of arithmatex to MathML."""
     latex = html.unescape(formula).strip()[2:-2]
-    return convert(latex, display="block" if tag == "div" else "inline")
+    if tag == "span":
+        return convert(latex)
+    return f'<div class="formula">{convert(latex, display="block")}</div>'

@@ -184,3 +184,55 @@ def test_a_page_of_the_folder_searches(browser, site, tmp_path):  # noqa: F811
     with_query = type("Page", (), {"as_uri": lambda _: f"{page.as_uri()}?q=dVM"})()
     results = browsing.opened(browser, with_query, tmp_path).split("md-search-result__item")
     assert len(results) > 5 and "glossary.html#dvm" in results[1]
+
+
+#: Opens pages, each in a frame as wide as a screen, light and dark, as they lie in the folder.
+OPENED = """<!DOCTYPE html><meta charset="utf-8"><body><script>
+const pages = %s, seen = [];
+const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map((v) => ((v / 255 + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const open = async ([name, width, text]) => {
+    const frame = document.createElement("iframe");
+    [frame.width, frame.height, frame.srcdoc] = [width, 844, text];
+    const loaded = new Promise((done) => (frame.onload = done));
+    document.body.append(frame);
+    await loaded;
+    const page = frame.contentDocument, root = page.documentElement, contrasts = {};
+    for (const scheme of ["default", "slate"]) {
+        page.body.setAttribute("data-md-color-scheme", scheme);
+        const look = (part) => frame.contentWindow.getComputedStyle(part);
+        const [ink, paper] = [light(look(page.querySelector("article p")).color), light(look(page.body).backgroundColor)];
+        contrasts[scheme] = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+    }
+    const broken = [...page.querySelectorAll("article img")].filter((image) => !image.naturalWidth && image.loading !== "lazy").length;
+    seen.push({ name, width, wide: root.scrollWidth - root.clientWidth, contrasts, broken });
+    frame.remove();
+};
+(async () => {
+    for (const page of pages) await open(page);
+    document.body.innerHTML = `<pre id="found"></pre>`;
+    document.querySelector("pre").textContent = JSON.stringify(seen);
+})();
+</script>"""
+
+
+@pytest.mark.merge
+def test_pages_fit_a_phone_and_can_be_read_in_the_dark(browser, site, tmp_path):  # noqa: F811
+    opened = []
+    for path in sorted(site.glob("*.html")):
+        text = path.read_text(encoding="utf-8").replace(
+            "<head>", f'<head><base href="{path.as_uri()}">', 1
+        )
+        text = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+        opened += [[path.name, width, text] for width in (390, 1300) if path.name != "404.html"]
+    page = site / "opened.html"
+    page.write_text(OPENED % json.dumps(opened).replace("<", r"\u003c"), encoding="utf-8")
+    shown = re.search(r'<pre id="found">(.*?)</pre>', browsing.opened(browser, page, tmp_path))
+    page.unlink()
+    seen = json.loads(html.unescape(shown[1]))
+    assert len(seen) == len(opened) > 80
+    for each in seen:
+        assert each["wide"] <= 0 and each["broken"] == 0, each
+        assert min(each["contrasts"].values()) > 4.5, each
