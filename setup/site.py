@@ -37,7 +37,7 @@ def on_page_markdown(markdown, page, config, files):
     """Rewrite links for the site."""
     source = page.file.src_uri
     if source == GLOSSARY:
-        page.meta["search"] = {"boost": 20}  # the meaning of a term is found first
+        page.meta["search"] = {"boost": 4}  # the meaning of a term is found first
         markdown = _with_headings(markdown)
     return markdown if source in PAGES.values() else linked(markdown, f"docs/{source}", source)
 
