@@ -54,7 +54,7 @@ limited = $(if $(MINUTES),--minutes $(MINUTES))
 test: setup
 	@$(pytest) $(parallel)
 
-test-merge: setup test-peers
+test-merge: setup test-peers .tools/docs/made
 	@$(pytest) $(parallel) --require-tests -m merge $(limited)
 
 # Against minicons, pymovements and others, in an environment that adds them to .venv's packages.
@@ -127,7 +127,7 @@ lint: setup
 docs_python = $(firstword $(wildcard .venv/bin/python) python3)
 docs: .tools/docs/made
 	@.tools/docs/bin/python setup/notebook.py --check docs/tutorial.md docs/tutorial.ipynb
-	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --strict -f setup/mkdocs.yml
 	@echo "build/site/index.html"
 
 .tools/docs/made: docs/requirements.txt
@@ -150,9 +150,9 @@ package: .tools/package/made
 	@.tools/package/bin/twine check --strict build/dist/*
 	@.tools/package/bin/check-wheel-contents build/dist/recency-*.whl
 	@.tools/package/bin/check-wheel-contents --no-config build/dist/crosslmm-*.whl build/dist/readingtimes-*.whl
-	@$(alone) build/dist/crosslmm-*.whl $$(grep '^pytest==' requirements.lock)
+	@$(alone) build/dist/crosslmm-*.whl $$(grep '^pytest==' envs/requirements.lock)
 	@cd packages/crosslmm && $(test_alone) $(without_extras)
-	@$(alone) build/dist/readingtimes-*.whl $$(grep -E '^(pytest|hypothesis|openpyxl)==' requirements.lock)
+	@$(alone) build/dist/readingtimes-*.whl $$(grep -E '^(pytest|hypothesis|openpyxl)==' envs/requirements.lock)
 	@cd packages/readingtimes && $(test_alone) -m "not merge"
 	@.tools/package/bin/python -m pip hash build/dist/*
 
@@ -164,7 +164,7 @@ package: .tools/package/made
 # The newest versions that pyproject.toml allows, in .venv, but for torch. `rm .venv/requirements.lock`
 # and `make setup` bring the locked ones back.
 newest: setup
-	@grep '^torch==' requirements.lock >.tools/torch.txt
+	@grep '^torch==' envs/requirements.lock >.tools/torch.txt
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
 		--upgrade-strategy eager --constraint .tools/torch.txt \
 		--editable '.[all]' --editable packages/crosslmm --editable packages/readingtimes
@@ -175,11 +175,11 @@ notebook:
 
 # After a change of versions: pip install them into .venv, update pyproject.toml, make lock.
 lock:
-	@.venv/bin/python setup/lock.py >requirements.lock.part
-	@mv requirements.lock.part requirements.lock
+	@.venv/bin/python setup/lock.py >envs/requirements.lock.part
+	@mv envs/requirements.lock.part envs/requirements.lock
 	@.venv/bin/python -m venv --clear .tools/hashes
 	@.tools/hashes/bin/python -m pip install --quiet --disable-pip-version-check uv
-	@grep -v '^torch==' requirements.lock | .tools/hashes/bin/uv pip compile - --quiet --no-deps \
+	@grep -v '^torch==' envs/requirements.lock | .tools/hashes/bin/uv pip compile - --quiet --no-deps \
 		--universal --generate-hashes --no-annotate --no-header --output-file setup/hashes.txt
 
 # Delete results; keep downloads and the set-up.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that the workflow and its tests need, inside this folder: run by `make setup`.
 #
-#   .venv/          Python packages, as requirements.lock pins them, and a link to this one
+#   .venv/          Python packages, as envs/requirements.lock pins them, and a link to this one
 #   .tools/bin      R and Rscript: links to an R that has lme4
 #   .tools/kenlm    lmplz, built from its pinned source
 #
@@ -237,7 +237,7 @@ new_venv() {
 pip_install() { .venv/bin/python -m pip install --no-compile "$@"; }
 
 install_packages() {
-    cmp -s requirements.lock .venv/requirements.lock && return
+    cmp -s envs/requirements.lock .venv/requirements.lock && return
     # pip writes INSTALLER last: a package without it was cut off, and is installed again.
     local package
     for package in .venv/lib/python3*/site-packages/*.dist-info; do
@@ -247,13 +247,13 @@ install_packages() {
         "PIP_EXTRA_INDEX_URL is PyTorch's index of CPU wheels); the output is in .tools/logs"
     logged pip pip_install --no-deps --require-hashes -r setup/hashes.txt
     # What is left is PyTorch, of which each index has builds of its own.
-    logged pip-torch pip_install -r requirements.lock
+    logged pip-torch pip_install -r envs/requirements.lock
     logged rpy2 .venv/bin/python -c 'from rpy2.robjects.packages import importr; importr("lme4")'
     # Where no byte code may be written later, every process would compile what it imports.
     [[ -z ${PYTHONDONTWRITEBYTECODE:-} ]] ||
         logged imports env -u PYTHONDONTWRITEBYTECODE .venv/bin/python setup/imports.py
     rm -f .venv/package
-    cp requirements.lock .venv/requirements.lock
+    cp envs/requirements.lock .venv/requirements.lock
 }
 
 # The packages themselves, for notebooks: .venv gets links to them, so that an edit counts at once.

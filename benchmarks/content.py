@@ -49,7 +49,7 @@ VOCABULARY = 8192
 
 def runs(folder: Path, precision: str, sequences: int, steps: int) -> dict:
     """Return form → a training of the open study's network with that bias."""
-    study = yaml.safe_load((ROOT / "config.open.yaml").read_text())
+    study = yaml.safe_load((ROOT / "config/open.yaml").read_text())
     shape, recipe = study["architectures"]["gpt-neox-2-4-128"], study["recipes"]["cores"]
     recipe |= {"batch_sequences": sequences, "micro_batch": sequences, "precision": precision}
     length = recipe["sequence_length"]

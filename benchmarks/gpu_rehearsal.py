@@ -256,7 +256,7 @@ def command(part: str, device: str, folder: Path, name: str) -> list[str]:
         return [python, "benchmarks/train.py", "--device", device, "--quick", *out]
     target = f"results/open/gpu/lms/{LMS[part]}/model.safetensors"
     words = [python, "-m", "snakemake", "--cores", "all", "--nolock", target]
-    words += ["--configfile", "config.open.yaml", "--config", "scale=gpu"]
+    words += ["--configfile", "config/open.yaml", "--config", "scale=gpu"]
     return [*words, "-n"] if device == "cpu" else words
 
 

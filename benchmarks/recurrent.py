@@ -205,7 +205,7 @@ def compare(folder: Path, vocabulary: int, sizes: tuple, peaks: dict, metrics: d
 def memories(folder: Path, sizes: tuple, metrics: dict) -> None:
     """Train each of the open study's memories for some steps, and one before; write the rates."""
     streams, length, vocabulary, count = sizes
-    study = yaml.safe_load((ROOT / "config.open.yaml").read_text())
+    study = yaml.safe_load((ROOT / "config/open.yaml").read_text())
     shape, settings = study["architectures"]["recurrent-128"], study["recipes"]["streams"]
     settings |= {"batch_sequences": streams, "sequence_length": length, "micro_batch": streams}
     files = text(folder, vocabulary, streams * (length + 1) * (count + 2))

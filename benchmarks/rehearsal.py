@@ -85,7 +85,7 @@ def variables(folder: Path) -> dict[str, str]:
 def english(folder: Path, project: Path) -> Path:
     """Return the text of the open study, fetched and prepared by its jobs."""
     words = [sys.executable, "-m", "snakemake", "--cores", "1", "--nolock", ENGLISH]
-    words += ["--configfile", "config.open.yaml"]
+    words += ["--configfile", "config/open.yaml"]
     subprocess.run(words, cwd=project, env=variables(folder), check=True)
     return project / ENGLISH
 

@@ -23,7 +23,7 @@ A small causal language model of English: GPT-NeoX with {layers} layers, {heads}
 
 **Training.** 41 M tokens (2.7 passes through 10.8 M words) of open English text: novels, the Brown
 corpus, MASC, child-directed speech (CHILDES), speeches, Switchboard, WikiText-2. Perplexity of
-held-out text: {perplexity:.1f} per token. Made by `config.open.yaml` at `scale=night` ({lm}), as
+held-out text: {perplexity:.1f} per token. Made by `config/open.yaml` at `scale=night` ({lm}), as
 one of the networks of the preregistered open study.
 
 **Use.** Examples, tests and teaching. Its surprisal is far less accurate than that of GPT-2. It

@@ -1,6 +1,6 @@
 """Print docs/licences.md: the licence of every package that set-up installs and of every corpus.
 
-.venv/bin/python setup/licences.py >docs/licences.md, after a change of requirements.lock or data/corpora. Of a
+.venv/bin/python setup/licences.py >docs/licences.md, after a change of envs/requirements.lock or data/corpora. Of a
 package it is what its own metadata say, spelled as SPDX has it; of a corpus what its source states.
 """
 
@@ -64,8 +64,8 @@ TABLES = ("corpora", "datasets", "dependencies", "lexicons", "minimal_pairs", "t
 
 
 def locked() -> list[str]:
-    """Return the names in requirements.lock."""
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    """Return the names in envs/requirements.lock."""
+    lines = (ROOT / "envs/requirements.lock").read_text().splitlines()
     return [line.split("==")[0] for line in lines if "==" in line]
 
 
@@ -131,7 +131,7 @@ codespell, rpy2, R and lme4 are GPL: they are called, and nothing of them is dis
 ## JavaScript in the explorer's pages
 
 `explore_<experiment>` and `recency.explore` copy these libraries into the pages that they write, with their
-notices; `requirements.lock` pins the packages that bring them.
+notices; `envs/requirements.lock` pins the packages that bring them.
 
 | library | licence | from |
 |---|---|---|

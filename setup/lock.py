@@ -1,4 +1,4 @@
-"""Print requirements.lock: the installed versions of all direct and indirect dependencies.
+"""Print envs/requirements.lock: the installed versions of all direct and indirect dependencies.
 
 Run by `make lock` in the environment whose versions are to be kept. CUDA's libraries and triton are
 left out: torch pins them itself, and its CPU build has none of them.

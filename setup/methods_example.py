@@ -1,6 +1,6 @@
 """Store a run's methods section in docs/, with what it says of the run's files, so that a test can compare them.
 
-    python setup/methods_example.py EXPERIMENT docs/methods/demo --configfile config.demo.yaml …
+    python setup/methods_example.py EXPERIMENT docs/methods/demo --configfile config/demo.yaml …
 
 OUT.md is the section, OUT.json the parts of counts, fits and verdict that it was made from, and the config.
 """

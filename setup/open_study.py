@@ -1,6 +1,6 @@
 """Fill in docs/open-study/README.md, from the study's results or from the files stored there.
 
-    ./run --cores 2 --configfile config.open.yaml docs/open-study/stored.yaml
+    ./run --cores 2 --configfile config/open.yaml docs/open-study/stored.yaml
     python setup/open_study.py results/open_stored/night    # store the results' files, and fill in
     python setup/open_study.py                              # fill in from the stored files
 

@@ -95,7 +95,7 @@ def problems(tag: str = "") -> list[str]:
     """Return the disagreements between the records, a line for each."""
     citation = yaml.safe_load(read("CITATION.cff"))
     project = tomllib.loads(read("pyproject.toml"))["project"]
-    recipe = yaml.safe_load(read("recipe/recipe.yaml"))
+    recipe = yaml.safe_load(read("packaging/recipe.yaml"))
     version = re.search(r'^__version__ = "(.+)"$', read("src/recency/__init__.py"), re.MULTILINE)[1]
     pairs = {
         "CITATION.cff: version": (citation["version"], version),

@@ -16,6 +16,8 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "config/README.md": "config.md",
 }
+GLOSSARY = "glossary.md"
+_ROW = re.compile(r"^\| (.+?) \| (.+) \|$", re.MULTILINE)
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
 _NAME = re.compile(r"\[[\w/-]+(\.md|/)\]")  # a link whose text is a file name
 _FENCED = re.compile(r"^(```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
@@ -34,6 +36,9 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     """Rewrite links for the site."""
     source = page.file.src_uri
+    if source == GLOSSARY:
+        page.meta["search"] = {"boost": 4}  # the meaning of a term is found first
+        markdown = _with_headings(markdown)
     return markdown if source in PAGES.values() else linked(markdown, f"docs/{source}", source)
 
 
@@ -41,6 +46,13 @@ def on_page_content(content, page, config, files):
     """Convert formulas to MathML and unescape bars in table cells."""
     content = _FORMULA.sub(lambda found: _mathml(found[1], found[2]), content)
     return _CODE.sub(lambda found: found[0].replace(r"\|", "|"), content)
+
+
+def _with_headings(glossary: str) -> str:
+    """Return the glossary with its rows as sections, which the search finds by their terms."""
+    head, _, rows = glossary.partition("|---|---|\n")
+    head = head.rpartition("| term |")[0]
+    return head + _ROW.sub(lambda row: f"### {row[1]}\n\n{row[2]}\n", rows).replace(r"\|", "|")
 
 
 def linked(text: str, file: str, page: str) -> str:
@@ -84,4 +96,6 @@ def _title(path: Path) -> str:
 def _mathml(tag: str, formula: str) -> str:
     r"""Convert a formula \(…\) or \[…\] of arithmatex to MathML."""
     latex = html.unescape(formula).strip()[2:-2]
-    return convert(latex, display="block" if tag == "div" else "inline")
+    if tag == "span":
+        return convert(latex)
+    return f'<div class="formula">{convert(latex, display="block")}</div>'

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Run config.NAME.yaml and print the location of its results: setup/study.sh NAME
+# Run config/NAME.yaml and print the location of its results: setup/study.sh NAME
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-config=config.$1.yaml
+config=config/$1.yaml
 
 ./run --configfile "$config" --cores "${CORES:-all}"
 

@@ -190,7 +190,7 @@ def of_config():
     """Check the config; return a dataset's label and the endpoints that the schema knows."""
     from recency.workflow.config import checks, loading
 
-    config = loading.load(".", "config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml")
+    config = loading.load(".", "config/demo.yaml", "tests/config.tiny.yaml", "mine.yaml")
     checks.check(config, Path("config.schema.yaml"))
     return config["datasets"]["spoken"]["label"]
 
@@ -200,7 +200,7 @@ def of_lint():
     from recency.workflow import lint
     from recency.workflow.config import checks, loading
 
-    config = loading.load(".", "config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml")
+    config = loading.load(".", "config/demo.yaml", "tests/config.tiny.yaml", "mine.yaml")
     shown = []
     for accept in ([], ["one_measure"]):
         config |= {"accept": accept}
@@ -214,7 +214,7 @@ def of_rule():
     """Return the files whose fingerprints the evaluation's own rule has, and how its jobs count."""
     from recency.workflow.plan import cost_model, costs
 
-    configs = ["config.demo.yaml", "tests/config.tiny.yaml", "mine.yaml"]
+    configs = ["config/demo.yaml", "tests/config.tiny.yaml", "mine.yaml"]
     with costs.opened(Path.cwd(), configs, []) as workflow:
         params = [str(value) for value in workflow.get_rule("lengths").params]
     cost = cost_model.of_rule("lengths")

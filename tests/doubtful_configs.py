@@ -23,7 +23,7 @@ experiments:
 """
 
 #: Names of overlays on config.yaml.
-DEMO, OPEN = ("config.demo.yaml",), ("config.open.yaml",)
+DEMO, OPEN = ("config/demo.yaml",), ("config/open.yaml",)
 
 
 def spr(formula, **settings):

@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "config.schema.yaml"
 STUDIES = [
     (),
-    ("config.demo.yaml",),
-    ("config.open.yaml",),
-    ("config.demo.yaml", "tests/config.tiny.yaml"),
+    ("config/demo.yaml",),
+    ("config/open.yaml",),
+    ("config/demo.yaml", "tests/config.tiny.yaml"),
 ]
 NUMBERS = [-1, 0, 1, 2, 3, 7, 1000, 10**6, 10**12, 10**40, -0.5, 0.1, 1.5, 1e300, math.nan]
 NUMBERS += [math.inf, -math.inf, True]

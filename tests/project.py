@@ -29,7 +29,7 @@ def sources(folder):
 
 SOURCES = sources(ROOT)
 SCHEMA = ROOT / "config.schema.yaml"
-TINY = ["config.demo.yaml", "tests/config.tiny.yaml"]
+TINY = ["config/demo.yaml", "tests/config.tiny.yaml"]
 
 
 #: Names the file of what the project's scripts depend on, as `prepare` found it for all copies.
@@ -83,7 +83,7 @@ def copy_project(folder):
     shutil.copy(ROOT / "tests" / "record_modules.py", folder / "src" / "sitecustomize.py")
     shutil.copy(ROOT / "tests" / "job_server.py", folder / "src")
     (folder / "tests").mkdir(exist_ok=True)
-    for path in (*ROOT.glob("config*.yaml"), *ROOT.glob("tests/*.yaml")):
+    for path in (*ROOT.glob("*.yaml"), *ROOT.glob("tests/*.yaml")):
         shutil.copy(path, folder / path.relative_to(ROOT))
     if os.path.exists(known := os.environ.get(KNOWN, "")):
         (folder / ".snakemake").mkdir(exist_ok=True)

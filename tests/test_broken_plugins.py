@@ -95,7 +95,7 @@ def test_what_uses_it_is_refused(broken):
 @every
 def test_studies_that_do_not_use_it_are_accepted(broken):
     group, name, *_ = BROKEN[broken]
-    config = load("config.demo.yaml")
+    config = load("config/demo.yaml")
     checks.check(config, ROOT / "config.schema.yaml")
     if group == "biases" and broken != "taken":
         lm = next(iter(config["biases"]))

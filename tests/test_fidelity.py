@@ -45,8 +45,8 @@ def test_entries_have_a_status_its_reason_and_stand_once():
 
 @pytest.mark.merge
 def test_every_numbered_target_is_in_the_inventory_by_its_number():
-    every = entries_of(*BASE, *sorted(ROOT.glob("config.*.yaml")), key="targets")
-    others = entries_of(*BASE, *sorted(ROOT.glob("config.*.yaml")), key="experiments")
+    every = entries_of(*BASE, *sorted(ROOT.glob("config/*.yaml")), key="targets")
+    others = entries_of(*BASE, *sorted(ROOT.glob("config/*.yaml")), key="experiments")
     listed = {name: entry for entry in ENTRIES for name in entry.get("targets", [])}
     assert len(every) > 25 and not every.keys() - listed.keys()
     searches = {f"search_{name}" for name in entries_of(*BASE, key="searches")}

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 
 
 def locked() -> dict[str, str]:
-    """Return name → version of requirements.lock."""
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    """Return name → version of envs/requirements.lock."""
+    lines = (ROOT / "envs/requirements.lock").read_text().splitlines()
     return dict(line.split("==") for line in lines if not line.startswith("#"))
 
 

@@ -96,7 +96,7 @@ def test_every_link_into_a_page_has_its_heading():
 
 def test_surprisals_are_stored_whole():
     """Each LM of the overlay has every word of each dataset, from each seed."""
-    config = load("config.open.yaml", "docs/open-study/stored.yaml")
+    config = load("config/open.yaml", "docs/open-study/stored.yaml")
     checks.check(config, SCHEMA)
     stored = pd.read_parquet(FOLDER / "surprisal.parquet")
     secondary, means = (config["experiments"][name] for name in ("secondary", "means"))

@@ -15,10 +15,10 @@ from project import command as snakemake
 from recency.command import main as command
 from recency.workflow.config import checks, loading
 
-#: Pages whose examples are overlays of another config than config.open.yaml.
+#: Pages whose examples are overlays of another config than config/open.yaml.
 CONFIGS = {
-    "docs/languages.md": "config.languages.yaml",
-    "docs/tutorial.md": "config.demo.yaml",
+    "docs/languages.md": "config/languages.yaml",
+    "docs/tutorial.md": "config/demo.yaml",
 }
 PAGES = [
     str(path.relative_to(ROOT))
@@ -74,7 +74,7 @@ def place(folder, names):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_config_examples_of_a_page_are_right(page, tmp_path, monkeypatch):
-    config = load(CONFIGS.get(page, "config.open.yaml"))
+    config = load(CONFIGS.get(page, "config/open.yaml"))
     recipe = config["recipes"][config["scales"][config["scale"]]["recipe"]]
     place(tmp_path, SUPPLIED.get(page, []))
     for overlay in blocks(page):

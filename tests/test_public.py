@@ -31,7 +31,7 @@ def test_the_public_checks_are_those_of_this_folder():
     assert [step["run"] for step in job["steps"] if "run" in step][-1] == ".ci/run"
     assert len(job["strategy"]["matrix"]["image"]) >= 2
     report = next(s["with"]["path"] for s in job["steps"] if "upload" in s.get("uses", ""))
-    demo = yaml.safe_load((ROOT / "config.demo.yaml").read_text())
+    demo = yaml.safe_load((ROOT / "config/demo.yaml").read_text())
     assert report == f"results/{demo['study']}/{demo['scale']}/report.html"
 
 
@@ -42,7 +42,7 @@ def test_the_catalogue_finds_what_it_looks_for():
 
 
 def test_what_the_image_copies_is_there_and_is_enough_for_the_set_up():
-    text = (ROOT / "Dockerfile").read_text()
+    text = (ROOT / "packaging" / "Dockerfile").read_text()
     copied = [
         word for line in re.findall(r"^COPY (.+)", text, re.MULTILINE) for word in line.split()[:-1]
     ]
@@ -51,7 +51,7 @@ def test_what_the_image_copies_is_there_and_is_enough_for_the_set_up():
         assert name == "." or name in files or any(each.startswith(f"{name}/") for each in files)
     used = set(
         re.findall(
-            r"(?:(?:setup|envs)/[\w.-]+|requirements\.lock|pyproject\.toml)",
+            r"(?:(?:setup|envs)/[\w.-]+|pyproject\.toml)",
             (ROOT / "setup.sh").read_text(),
         )
     )
@@ -59,7 +59,9 @@ def test_what_the_image_copies_is_there_and_is_enough_for_the_set_up():
     used |= set(re.findall(r'readme = "([^"]+)"', project))
     assert [name for name in used if not {name, name.split("/")[0]} & set(copied)] == []
     assert "envs/kenlm.post-deploy.sh" in used
-    base = re.findall(r"^From: (.+)", (ROOT / "recency.def").read_text(), re.MULTILINE)
+    base = re.findall(
+        r"^From: (.+)", (ROOT / "packaging" / "recency.def").read_text(), re.MULTILINE
+    )
     assert base == re.findall(r"^FROM (.+)", text, re.MULTILINE)
 
 
@@ -105,6 +107,6 @@ def test_records_of_a_release_agree():
 
 
 def test_nothing_that_is_made_here_goes_into_an_image():
-    left_out = set((ROOT / ".dockerignore").read_text().split())
+    left_out = set((ROOT / "packaging" / "Dockerfile.dockerignore").read_text().split())
     assert left_out >= {".venv", ".tools", ".snakemake", "results", "data/downloads"}
     assert not [name for name in tracked() if name.split("/")[0] in left_out]

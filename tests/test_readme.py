@@ -33,7 +33,7 @@ def test_readme_is_short():
 
 
 def test_additions_of_one_line_are_right(tmp_path, monkeypatch):
-    config = load("config.open.yaml")
+    config = load("config/open.yaml")
     monkeypatch.chdir(tmp_path)  # where the files of the examples are
     (tmp_path / "data" / "supplied").mkdir(parents=True)
     for name in ("mine.csv", "mine.txt"):

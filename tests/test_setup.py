@@ -46,7 +46,8 @@ class Machine:
         self.calls.touch()
         shutil.copytree(ROOT / "setup", self.folder / "setup")
         shutil.copy(ROOT / "setup.sh", self.folder)
-        shutil.copy(ROOT / "requirements.lock", self.folder)
+        (self.folder / "envs").mkdir()
+        shutil.copy(ROOT / "envs/requirements.lock", self.folder / "envs")
         for name in COREUTILS:
             (self.bin / name).symlink_to(shutil.which(name))
         self.add(id=USER_ID, sudo="exit 1")
@@ -260,7 +261,7 @@ def test_packages_cut_off_are_removed_before_pip_and_a_second_run_does_nothing(m
     assert whole.exists() and not cut_off.exists()
     hashed, rest = [line for line in machine.called("python") if "pip install" in line]
     assert hashed.endswith("--no-compile --no-deps --require-hashes -r setup/hashes.txt")
-    assert rest.endswith("--no-compile -r requirements.lock")
+    assert rest.endswith("--no-compile -r envs/requirements.lock")
 
     machine.calls.write_text("")
     assert machine.run("new_venv; install_packages").returncode == 0

@@ -22,7 +22,7 @@ BLOCKS = BLOCK.findall(PAGE)
 #: How the tiny study is called where the page has the demo.
 TINY = {
     "results/demo/cores": "results/tiny/cores",
-    "--configfile config.demo.yaml": "--configfile config.demo.yaml tests/config.tiny.yaml",
+    "--configfile config/demo.yaml": "--configfile config/demo.yaml tests/config.tiny.yaml",
 }
 
 
@@ -46,7 +46,7 @@ def test_the_notebook_is_made_of_the_page(notebook):
 
 
 def test_what_goes_into_the_config_is_right(tmp_path, monkeypatch):
-    config = load("config.demo.yaml")
+    config = load("config/demo.yaml")
     for content in (content for language, _, content in BLOCKS if language == "yaml"):
         merged(config, yaml.safe_load(content))
     rows = re.findall(r"`([\w-]+: \{checkpoint: .*?\})`", PAGE)

@@ -56,13 +56,13 @@ def test_models(checkout, capsys):
     assert of["dVM-I"] == "Pythia with exponential (decay=82.86, weight=0.37) at inference only"
     assert of["ALiBi-mix-TI"] == "pythia-2-4-256 trained on pile with linear (slopes=mix)"
     assert of["gpt2"] == f"checkpoint {load()['lms']['gpt2']['checkpoint']}"
-    lines = printed(capsys, "models", "--configfile", "config.demo.yaml", "tests/config.tiny.yaml")
-    assert first_words(lines) == list(load("config.demo.yaml", "tests/config.tiny.yaml")["lms"])
+    lines = printed(capsys, "models", "--configfile", "config/demo.yaml", "tests/config.tiny.yaml")
+    assert first_words(lines) == list(load("config/demo.yaml", "tests/config.tiny.yaml")["lms"])
 
 
 def test_corpora(checkout, monkeypatch, capsys):
-    config = load("config.open.yaml")
-    lines = printed(capsys, "corpora", "--configfile", "config.open.yaml")
+    config = load("config/open.yaml")
+    lines = printed(capsys, "corpora", "--configfile", "config/open.yaml")
     tables = ("datasets", "corpora", "lexicons", "dependencies")
     tables += ("glue_tasks", "minimal_pairs", "treebanks", "word_pairs")
     assert first_words(lines) == [name for table in tables for name in config[table]]
@@ -74,13 +74,13 @@ def test_corpora(checkout, monkeypatch, capsys):
         "SPR",
         "Natural Stories; Futrell et al. (2021); CC BY-NC-SA 4.0; run with a public copy",
     ]
-    datasets = printed(capsys, "datasets", "--configfile", "config.open.yaml")
+    datasets = printed(capsys, "datasets", "--configfile", "config/open.yaml")
     assert first_words(datasets) == list(config["datasets"])
     (line,) = [line for line in lines if line.startswith("babylm-10M ")]
     assert line.split()[1:5] == ["text", "en", "10M", "words"]
     assert "BabyLM strict-small; Warstadt et al. (2023); by source" in line
     monkeypatch.chdir(ROOT / "docs")  # a folder within the checkout; overlays are named from there
-    assert printed(capsys, "corpora", "--configfile", "../config.open.yaml") == lines
+    assert printed(capsys, "corpora", "--configfile", "../config/open.yaml") == lines
 
 
 def test_corpora_are_selected_by_language_and_task(checkout, capsys):

@@ -39,7 +39,7 @@ def test_addresses_of_version_6_and_other_scripts():
 
 
 def test_a_config(tmp_path):
-    config = load("config.demo.yaml")
+    config = load("config/demo.yaml")
     name = next(iter(config["datasets"]))
     config["datasets"][name]["words"] = {"table": {"url": "http://[::1/words.csv"}}
     match = f"datasets → {name} → words → table → url: 'http://.*is no address .*correct the URL"

@@ -9,7 +9,7 @@ from recency import sources
 from recency.workflow.plan.study import Study
 
 #: The others add no file of an address.
-CONFIGS = ([], ["config.pretrained.yaml"])
+CONFIGS = ([], ["config/pretrained.yaml"])
 COMMIT = re.compile(r"[0-9a-f]{40}")
 #: Addresses whose path names a revision: of the Hub and of GitHub.
 REVISIONS = (

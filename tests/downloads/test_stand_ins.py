@@ -11,7 +11,7 @@ from recency.workflow.plan.files import Files
 ITEMS = ("items_meco", "items_provo", "items_ucl", "items_ucl_spr", "items_brown", "items_natural_stories")  # fmt: skip
 
 
-@pytest.mark.parametrize("overlays", [(), ("config.open.yaml",)])
+@pytest.mark.parametrize("overlays", [(), ("config/open.yaml",)])
 def test_each_dataset_has_the_stand_in_of_its_own(overlays):
     config = load(*overlays)
     files = Files(config, ROOT)

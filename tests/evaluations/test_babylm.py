@@ -348,7 +348,7 @@ def test_one_target_gives_the_leaderboards_scores(data, tmp_path):
     experiment["babylm"] = {"data": str(folder), "stages": stages}
     overlay = {"lms": lms, "experiments": {"babylm": experiment}}
     (project / "mine.yaml").write_text(yaml.safe_dump(overlay))
-    configs = ["config.open.yaml", "config.babylm.yaml", "mine.yaml"]
+    configs = ["config/open.yaml", "config/babylm.yaml", "mine.yaml"]
     run = snakemake(project, "babylm", configs=configs)
     assert run.returncode == 0, run.stdout[-3000:]
     (path,) = project.glob("results/*/*/experiments/babylm/table_babylm.csv")

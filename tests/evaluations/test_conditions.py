@@ -388,4 +388,4 @@ def test_faults_of_a_config_are_refused_when_it_is_read(overlay):
 def test_the_documentation_s_config_is_right():
     text = (ROOT / "docs" / "conditions.md").read_text()
     overlay = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[1])
-    checks.check(merged(load("config.open.yaml"), overlay), SCHEMA)
+    checks.check(merged(load("config/open.yaml"), overlay), SCHEMA)

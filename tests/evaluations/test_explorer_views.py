@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import recency
-from browsing import browser, opened  # noqa: F401, a fixture
+from browsing import browser, opened, walked  # noqa: F401, a fixture
 from explorer_walks import in_browser, walked_pages
 from project import ROOT
 
@@ -166,7 +166,7 @@ def test_every_view_has_the_numbers_of_the_tables(browser, results, tmp_path):  
     assert "No memory was measured" in seen["memory"]["text"]
     assert "Memory: not measured" in seen["memory"]["missing"]
     assert seen["memory"]["command"].startswith(
-        "./run explore_simulated --cores 1 --configfile config.demo.yaml"
+        "./run explore_simulated --cores 1 --configfile config/demo.yaml"
     )
 
 
@@ -202,6 +202,16 @@ def test_nothing_is_cut_on_screens_of_three_widths(browser, results, tmp_path, t
             assert seen["wide"] <= 0, (width, seen["step"])
             assert seen["theme"] == theme and seen["unlabelled"] == 0
             assert len(seen["selected"]) == 1
+
+
+def test_the_other_pages_of_a_run_fit_and_can_be_read(browser, results, tmp_path):  # noqa: F811
+    """On screens of three widths and paper, light and dark."""
+    pages = [results / "report.html", results / "summary.html", *results.rglob("check.html")]
+    assert len(pages) >= 4
+    for page in pages:
+        for name, seen in walked(browser, page, tmp_path).items():
+            assert seen["wide"] <= 0 and seen["faint"] == [], (page.name, name, seen["faint"])
+            assert seen["letters"] >= 8 and seen["broken"] == 0, (page.name, name)
 
 
 def test_paper_has_the_settings_and_every_column(browser, results, tmp_path):  # noqa: F811

@@ -49,7 +49,7 @@ def items():
 
 @pytest.fixture(scope="module")
 def config():
-    return load("config.yaml", "config.languages.yaml")
+    return load("config.yaml", "config/languages.yaml")
 
 
 @pytest.fixture

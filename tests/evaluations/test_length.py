@@ -135,7 +135,7 @@ def test_learned_positions_end_and_others_go_on(tmp_path, capsys):
 
 
 def test_lengths_go_from_64_to_eight_times_the_training_length():
-    config = load("config.open.yaml")
+    config = load("config/open.yaml")
     experiment = {"title": "T", "lms": ["MLM-alibi"], "baseline": "MLM-alibi"}
     config["experiments"]["mine"] = experiment | {"length": {"corpus": "open_english"}}
     settings = spec.settings_of(config, "mine")

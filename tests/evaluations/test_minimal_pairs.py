@@ -371,7 +371,7 @@ def test_from_a_table_to_the_figures(tokenizer, tmp_path):
         lines.append(f"p{number % 2}\tnumber\tx\tThe cat {good} {number}.\tThe cat {bad} {number}.")
     (project / "mine" / "pairs.tsv").write_text("\n".join(lines) + "\n")
     (project / "mine.yaml").write_text(CONFIG)
-    configs = ["config.demo.yaml", "mine.yaml"]
+    configs = ["config/demo.yaml", "mine.yaml"]
     run = snakemake(project, configs=configs)
     assert run.returncode == 0, run.stdout[-4000:]
     reason = "Placed pairs (minimal pairs) is not here: a/b.tsv: pairs of mine, from me"

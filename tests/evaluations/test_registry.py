@@ -20,7 +20,7 @@ from recency.workflow.plan.study import Study
 
 @pytest.fixture(scope="module")
 def study():
-    return Study(load("config.open.yaml"), ROOT, dry_run=True)
+    return Study(load("config/open.yaml"), ROOT, dry_run=True)
 
 
 def test_every_evaluation_is_whole():

@@ -113,7 +113,7 @@ def test_kinds(bias, kind):
 
 def test_recurrent_lms_are_drawn_by_their_kind_of_memory():
     """None looks like unbiased attention; every memory of the config has a style of its own."""
-    memories = load("config.open.yaml")["memories"]
+    memories = load("config/open.yaml")["memories"]
     rows = [
         {"lm": name, "label": name, "bias": {"form": "none"}, "applied": "none"}
         | {"network": {"memory": memory}}

@@ -225,7 +225,7 @@ def test_checksums_are_verified_before_anything_is_opened(llama, tmp_path, monke
 
 
 def config_with(entry):
-    config = load("config.demo.yaml")
+    config = load("config/demo.yaml")
     config["lms"]["opened"] = entry
     return config
 

@@ -113,7 +113,7 @@ def test_words_are_added_to_a_state_of_their_width():
 
 def tables(name):
     """Return a config's networks by label, and the published rows of the same LMs."""
-    config = yaml.safe_load((ROOT / f"config.{name}.yaml").read_text())
+    config = yaml.safe_load((ROOT / f"config/{name}.yaml").read_text())
     networks = {}
     for lm in config["lms"].values():
         if "architecture" in lm:

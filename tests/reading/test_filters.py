@@ -99,7 +99,7 @@ def test_any_condition_is_what_pandas_query_gives(text):
 
 
 def test_every_filter_of_the_config_is_read():
-    for names in ((), ("config.demo.yaml",), ("config.open.yaml",)):
+    for names in ((), ("config/demo.yaml",), ("config/open.yaml",)):
         for dataset in load(*names)["datasets"].values():
             for text in dataset.get("filters", {}).values():
                 assert filters.read(text).columns, text

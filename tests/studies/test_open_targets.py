@@ -14,7 +14,7 @@ import yaml
 from project import ROOT, copy_project, load, plan, planned, snakemake
 from recency.config import experiments_of
 
-CONFIG = "config.open.yaml"
+CONFIG = "config/open.yaml"
 OVERLAY = yaml.safe_load((ROOT / CONFIG).read_text())
 #: Of config.yaml's experiments those that the open study runs as they are.
 EXPERIMENTS = [*OVERLAY["experiments"], "exp4"]

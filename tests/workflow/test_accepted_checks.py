@@ -40,7 +40,7 @@ def test_the_paper_accepts_the_alignment_that_it_used():
 
 
 def test_the_open_study_has_the_corrected_times():
-    of_open = study("config.open.yaml", run=["open", "items", "part_of_speech"])
+    of_open = study("config/open.yaml", run=["open", "items", "part_of_speech"])
     for name in ("natural_stories", "natural_stories_pos", "items_natural_stories"):
         assert of_open.offset(name) == 1
         assert of_open.accepted(name) == []
@@ -60,20 +60,20 @@ def test_the_scale_is_told_only_of_lms_that_are_trained():
     entry = {"title": "Mine", "baseline": "small", "responses": {"spr": ["simulated_spr.SPR"]}}
     small = {"small": {"checkpoint": "small-english"}}
     mine = {"mine": entry | {"lms": ["small"]}, "both": entry | {"lms": ["small", "Pythia"]}}
-    scale = study("config.demo.yaml").scale
+    scale = study("config/demo.yaml").scale
     for run, told in (("mine", False), ("both", True)):
-        one = study("config.demo.yaml", lms=small, experiments=mine, run=[run])
+        one = study("config/demo.yaml", lms=small, experiments=mine, run=[run])
         settings = products.summary_settings(one)
         assert (scale["note"] in settings["notes"]) == told
         assert (scale["label"] in settings["study"]) == told
         assert ("Scale" in dict(products.settings(one)["made"])) == told
         assert "Not trained in this study: small." in settings["notes"]
-    pretrained = study("config.pretrained.yaml")
+    pretrained = study("config/pretrained.yaml")
     assert listed(pretrained) == ["Not trained in this study: SmolLM2-135M."]
 
 
 def of_demo(**changes):
-    return study("config.demo.yaml", **changes)
+    return study("config/demo.yaml", **changes)
 
 
 def test_every_override_is_listed_of_the_run_and_of_its_verdict():
@@ -123,7 +123,7 @@ def test_the_schema_has_the_names_of_all_checks(name):
 
 def test_an_override_of_several_seeds_is_one_line():
     accepts = {name: {"accept": ["surprisal"]} for name in ("no-bias", "mixed")}
-    stored = ("config.open.yaml", "docs/open-study/stored.yaml")
+    stored = ("config/open.yaml", "docs/open-study/stored.yaml")
     seeds = study(*stored, run=["primary"], lms=accepts)
     accepted = [line for line in listed(seeds) if "(accepted: surprisal)" in line]
     assert [line.split(":")[0] for line in accepted] == ["LM 'mixed slopes'", "LM 'no bias'"]

@@ -10,7 +10,7 @@ from recency import config as configuration
 from recency.workflow.plan import batches
 from recency.workflow.plan.study import Study
 
-STUDIES = {"paper": [], "open": ["config.open.yaml"], "tiny": TINY}
+STUDIES = {"paper": [], "open": ["config/open.yaml"], "tiny": TINY}
 
 
 def study_of(name, absent=(), **changes):

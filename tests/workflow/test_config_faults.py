@@ -335,7 +335,7 @@ SIMULATED = {
     NET + "{width: 130}}": "a width of 130 is not divisible by 4 heads; use a multiple of 4",
     NET + "{heads: 3}}": "a width of 128 is not divisible by 3 heads",
 }  # fmt: skip
-FAULTS = {(): PAPER, ("config.demo.yaml",): SIMULATED}
+FAULTS = {(): PAPER, ("config/demo.yaml",): SIMULATED}
 CASES = [(names, overlay) for names, listed in FAULTS.items() for overlay in listed]
 
 

@@ -70,7 +70,7 @@ def test_sound_yaml_is_read_as_yaml_reads_it(tmp_path):
     assert strict_yaml.read(path, "mine.yaml") == yaml.safe_load(text)
     path.write_text("# nothing\n")
     assert strict_yaml.read(path, "mine.yaml") == {}
-    for name in ("config.yaml", "config.demo.yaml", "config.open.yaml", "config.schema.yaml"):
+    for name in ("config.yaml", "config/demo.yaml", "config/open.yaml", "config.schema.yaml"):
         read = strict_yaml.read(ROOT / name, name)
         assert read == yaml.safe_load((ROOT / name).read_text())
 
@@ -103,6 +103,15 @@ def run(project, *words):
     return subprocess.run(
         ["bash", "run", *words], cwd=project, capture_output=True, text=True, check=False
     )
+
+
+@pytest.mark.parametrize(
+    "words", [["--configfile", "config.open.yaml"], ["--configfile=config.open.yaml"]]
+)
+def test_run_names_the_new_place_of_an_overlay(project, words):
+    done = run(project, "-n", *words)
+    assert done.returncode
+    assert done.stderr == "error: config.open.yaml: it is config/open.yaml now\n"
 
 
 def test_run_names_a_broken_overlay_and_runs_nothing_of_it(project):

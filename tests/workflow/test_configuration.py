@@ -17,10 +17,10 @@ from recency.workflow.config import checks as config_checks
 
 STUDIES = [
     (),
-    ("config.demo.yaml",),
-    ("config.open.yaml",),
-    ("config.pretrained.yaml",),
-    ("config.demo.yaml", "tests/config.tiny.yaml"),
+    ("config/demo.yaml",),
+    ("config/open.yaml",),
+    ("config/pretrained.yaml",),
+    ("config/demo.yaml", "tests/config.tiny.yaml"),
 ]
 
 
@@ -352,7 +352,7 @@ from pathlib import Path
 from recency.workflow.config import checks, loading
 from recency.workflow.plan.study import Study
 root = Path({str(ROOT)!r})
-config = loading.load(root, "config.demo.yaml")
+config = loading.load(root, "config/demo.yaml")
 checks.check(config, root / "config.schema.yaml")
 study = Study(config, root, [], True)
 assert products.of_run(study) and batches.responses(study)

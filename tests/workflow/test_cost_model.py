@@ -115,12 +115,12 @@ def test_costs_on_a_gpu_are_measured_once_a_gpu_rehearsal_is_stored():
 #: Overlays of the shipped studies; the first is the paper's.
 STUDIES = [
     "",
-    "config.open.yaml",
-    "config.open.yaml config.masked-released.yaml",
-    "config.ltcb.yaml",
-    "config.ptb.yaml",
-    "config.languages.yaml",
-    "config.pretrained.yaml",
+    "config/open.yaml",
+    "config/open.yaml config/masked-released.yaml",
+    "config/ltcb.yaml",
+    "config/ptb.yaml",
+    "config/languages.yaml",
+    "config/pretrained.yaml",
 ]
 
 

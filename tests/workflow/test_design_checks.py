@@ -94,7 +94,7 @@ def test_one_line_says_what_is_wrong(overlay):
 
 
 @pytest.mark.merge
-@pytest.mark.parametrize("configs", [(), ("config.open.yaml",), ("config.demo.yaml",)])
+@pytest.mark.parametrize("configs", [(), ("config/open.yaml",), ("config/demo.yaml",)])
 @pytest.mark.parametrize("name", ["comma", "coerce", "suffixes", "offset", "sentence_first", "pos"])
 def test_a_word_of_a_parser_s_source_is_no_column(name, configs):
     """A column exists because it is declared: source code is not searched for words."""
@@ -139,7 +139,7 @@ def test_what_goes(overlay):
 
 def test_what_simulated_readers_do_not_have():
     text = "time_ms ~ length + position + unigram + log(previous_surprisal) + surprisal + (1 | subject)"
-    lines = said(yaml.safe_dump({"designs": {"spr": {"formula": text}}}), "config.demo.yaml")
+    lines = said(yaml.safe_dump({"designs": {"spr": {"formula": text}}}), "config/demo.yaml")
     assert any("recovery: the design spr has no previous_surprisal" in line for line in lines)
 
 

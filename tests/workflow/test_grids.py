@@ -279,7 +279,7 @@ def test_table_of_seeds(tmp_path):
 
 def test_a_network_scored_otherwise_has_the_weights_of_its_own_seed():
     """The open study's `mlm`: five masked LMs scored three ways are five trainings a seed."""
-    study = Study(load("config.open.yaml"), ROOT, dry_run=True)
+    study = Study(load("config/open.yaml"), ROOT, dry_run=True)
     for name, seed in (("MLM-alibi-removed", ""), ("MLM-alibi-removed@seed=2", "@seed=2")):
         assert study.weights(name)[0] == f"<results>/lms/MLM-alibi{seed}/config.json"
         assert study.opening(name)["bias"] is None  # it was trained with its bias

@@ -8,7 +8,7 @@ from recency.errors import InputError
 from recency.workflow.config import checks, lm_checks
 from recency.workflow.plan.study import Study
 
-OPEN = ("config.open.yaml",)
+OPEN = ("config/open.yaml",)
 REFUSED = {
     (): {
         "lms: {dVM-TI: {measures: [attention_entropy_l3]}}": (

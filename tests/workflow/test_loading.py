@@ -150,7 +150,7 @@ def test_snakemake_names_a_broken_corpus_file(tmp_path):
     assert re.search(r"(?m)^data/corpora/mine\.yaml, line 1: ", run.stdout), run.stdout
 
 
-@pytest.mark.parametrize("overlays", [["config.demo.yaml", "tests/config.tiny.yaml"], []])
+@pytest.mark.parametrize("overlays", [["config/demo.yaml", "tests/config.tiny.yaml"], []])
 def test_a_complete_config_stays_as_it_is(overlays):
     config = load(*overlays)
     before = copy.deepcopy(config)
@@ -158,7 +158,7 @@ def test_a_complete_config_stays_as_it_is(overlays):
     assert config == before
 
 
-@pytest.mark.parametrize("overlay", ["config.demo.yaml", "config.open.yaml"])
+@pytest.mark.parametrize("overlay", ["config/demo.yaml", "config/open.yaml"])
 def test_overlays_merge_as_snakemake_merges_them(overlay):
     parts = [yaml.safe_load((ROOT / name).read_text()) for name in ("config.yaml", overlay)]
 
@@ -210,7 +210,7 @@ def test_an_lm_of_the_name_that_is_another_one_is_refused():
 
 
 def test_old_keys_get_their_new_names_with_a_notice():
-    config = load("config.open.yaml")
+    config = load("config/open.yaml")
     experiment = config["experiments"]["part_of_speech"]["families"]
     reference = experiment.pop("without_part_of_speech")
     experiment["beside"] = reference
@@ -233,7 +233,7 @@ def test_the_old_folder_of_supplied_files_is_noticed(tmp_path):
 
 
 def test_an_old_key_gets_the_new_name_of_its_entry():
-    config = load("config.open.yaml")
+    config = load("config/open.yaml")
     old = {
         "measured_memory": {"dataset": "ucl_spr", "places": 4},
         "rank_metrics": {"dataset": "ucl_spr", "least": 12, "kept": 5},
@@ -251,6 +251,6 @@ def test_an_old_key_gets_the_new_name_of_its_entry():
 
 
 def test_names_of_the_user_s_choice_stay():
-    config = load("config.open.yaml") | {"treebanks": {"placed": {"label": "x"}, "beside": {}}}
+    config = load("config/open.yaml") | {"treebanks": {"placed": {"label": "x"}, "beside": {}}}
     assert loading.complete(config, ROOT) == []
     assert {"placed", "beside"} <= config["treebanks"].keys()

@@ -60,14 +60,14 @@ FAULTS = {
 @pytest.mark.merge
 @pytest.mark.parametrize("overlay", FAULTS)
 def test_a_fault_is_met_when_the_config_is_read(overlay):
-    assert_is_refused(overlay, FAULTS[overlay], "config.open.yaml")
+    assert_is_refused(overlay, FAULTS[overlay], "config/open.yaml")
 
 
 def study_of(lossy, recipe=None):
     overlay = {"lms": {"Lossy": {"weights": "Pythia", "lossy": lossy}}}
     if recipe:
         overlay["recipes"] = {"cores": {"lossy": recipe}}
-    config = merged(load("config.open.yaml"), overlay)
+    config = merged(load("config/open.yaml"), overlay)
     checks.check(config, SCHEMA)
     return Study(config, SCHEMA.parent)
 
@@ -105,7 +105,7 @@ def test_lossy_null_reads_the_weights_of_a_lossy_lm_plainly():
             "Same": {"weights": "Lossy", "scoring": {"precision": "fp32"}},
         }
     }
-    config = merged(load("config.open.yaml"), overlay)
+    config = merged(load("config/open.yaml"), overlay)
     checks.check(config, SCHEMA)
     study = Study(config, SCHEMA.parent)
     assert "lossy" not in study.opening("Plain")

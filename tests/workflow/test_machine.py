@@ -37,7 +37,7 @@ def test_without_trainings_downloads_alone_count():
 
 
 def test_trainings_on_a_processor_need_no_gpu():
-    config = load("config.open.yaml")
+    config = load("config/open.yaml")
     needed = paper({"Pythia": "cores", "dVM-TI": "cores"}, ["open_english"], config=config)
     assert needed.gpu == [] and needed.memory == 1e9
     config["recipes"]["cores"]["device"] = "auto"
@@ -72,7 +72,7 @@ def test_a_machine_that_cannot_is_told_everything_at_once():
         "\n  make demo ",
         "  6 trainings of 0.8 M tokens",
         "\n  make open ",
-        "\n  ./run --cores all --configfile config.languages.yaml  4 trainings",
+        "\n  ./run --cores all --configfile config/languages.yaml  4 trainings",
         "profiles/slurm",
         "check_machine=false",
     ):
@@ -82,21 +82,22 @@ def test_a_machine_that_cannot_is_told_everything_at_once():
 
 
 def test_smaller_studies_are_those_of_the_configs(tmp_path):
-    config = load("config.open.yaml")
+    config = load("config/open.yaml")
     config["scale"] = "gpu"
     commands = [command for command, _ in machine.smaller_studies(config, ROOT)]
     scales = ["cores", "workstation", "night"]
-    languages = "./run --cores all --configfile config.languages.yaml"
+    languages = "./run --cores all --configfile config/languages.yaml"
     assert commands == [*(f"--config scale={name}" for name in scales), "make demo", languages]
-    (tmp_path / "config.mine.yaml").write_text(
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/mine.yaml").write_text(
         "scale: s\nscales: {s: {recipe: r, label: mine}}\nrecipes: {r: {device: cpu}}"
     )
-    (tmp_path / "config.schema.yaml").write_text("type: object")
-    (tmp_path / "config.big.yaml").write_text(
+    (tmp_path / "config/config.yaml").write_text("run: [exp1]")
+    (tmp_path / "config/big.yaml").write_text(
         "scale: s\nscales: {s: {recipe: r}}\nrecipes: {r: {device: cuda}}"
     )
     found = machine.smaller_studies(load(), tmp_path)
-    assert found == [("./run --cores all --configfile config.mine.yaml", "mine")]
+    assert found == [("./run --cores all --configfile config/mine.yaml", "mine")]
 
 
 def test_memory_and_disk_of_this_machine(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from project import copy_project, plan, planned, snakemake
 
 pytestmark = [pytest.mark.apart, pytest.mark.merge]
-CONFIGS = ["config.open.yaml", "config.masked-released.yaml"]
+CONFIGS = ["config/open.yaml", "config/masked-released.yaml"]
 
 
 def test_eight_models_are_planned_and_missing_ones_are_named(tmp_path):

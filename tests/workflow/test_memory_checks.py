@@ -73,20 +73,20 @@ FAULTS = {
 @pytest.mark.merge
 @pytest.mark.parametrize("overlay", FAULTS)
 def test_a_fault_is_met_when_the_config_is_read(overlay):
-    assert_is_refused(overlay, FAULTS[overlay], "config.open.yaml")
+    assert_is_refused(overlay, FAULTS[overlay], "config/open.yaml")
 
 
 @pytest.mark.parametrize(
     "names",
-    [(), ("config.ptb.yaml",)]
-    + [("config.ptb.yaml", f"config.ptb-{part}.yaml") for part in ("quick", "four")],
+    [(), ("config/ptb.yaml",)]
+    + [("config/ptb.yaml", f"config/ptb-{part}.yaml") for part in ("quick", "four")],
 )
 def test_what_is_there_is_right(names):
     checks.check(load(*names), SCHEMA)
 
 
 def test_a_job_gets_its_memory_and_the_module_of_its_form():
-    config = load("config.open.yaml")
+    config = load("config/open.yaml")
     study = Study(config, SCHEMA.parent)
     memory = {"form": "fofe", "decay": 0.7}
     assert study.architecture("FOFE-0_7") == config["architectures"]["recurrent-128"] | {
@@ -105,7 +105,7 @@ def test_a_job_gets_its_memory_and_the_module_of_its_form():
 
 
 def test_held_out_text_may_be_another_corpus():
-    study = Study(load("config.ptb.yaml"), SCHEMA.parent)
+    study = Study(load("config/ptb.yaml"), SCHEMA.parent)
     assert study.files.held_out(study.lms["PTB-WI-4"]) == [
         "<results>/corpora/ptb-valid/tokens/ptb.bin"
     ]
@@ -113,7 +113,7 @@ def test_held_out_text_may_be_another_corpus():
 
 
 def test_a_text_with_other_words_is_met_when_a_run_is_planned(tmp_path):
-    config = load("config.ptb.yaml")
+    config = load("config/ptb.yaml")
     placed = tmp_path / "ptb.train.txt"
     placed.write_text("one two <unk>\nthree\n")
     config["corpora"]["ptb"]["file"] = {"local": str(placed)}

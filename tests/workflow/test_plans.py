@@ -38,7 +38,7 @@ def test_a_machine_without_a_gpu_is_told_so_before_anything_starts(project):
     run = snakemake(project, CUDA_VISIBLE_DEVICES="")
     assert run.returncode != 0 and "Traceback" not in run.stdout
     assert "study paper, scale paper: nothing was started" in run.stdout
-    assert "a GPU, for 10 trainings" in run.stdout and "config.demo.yaml" in run.stdout
+    assert "a GPU, for 10 trainings" in run.stdout and "config/demo.yaml" in run.stdout
     assert not (project / "results").exists() and not (project / "data" / "downloads").exists()
 
     (project / "gpu.yaml").write_text("recipes: {demo: {device: cuda}}")
@@ -86,19 +86,19 @@ def test_the_paper_s_figures_and_tables_are_targets():
 
 @pytest.mark.merge
 def test_open_study_has_the_paper_s_numbers():
-    run = plan_once(configs=["config.open.yaml"])
+    run = plan_once(configs=["config/open.yaml"])
     assert run.returncode == 0 and planned(run.stdout)["train"] == 4, run.stdout[-3000:]
     for file in ("exp1/figure_delta_loglik.svg", "exp2/figure_delta_loglik.svg"):
         assert f"results/open/cores/experiments/{file}" in run.stdout
     assert "experiments/exp3" not in run.stdout  # has LMs that the study does not train
-    run = plan_once("figure4", configs=["config.open.yaml"])
+    run = plan_once("figure4", configs=["config/open.yaml"])
     jobs = planned(run.stdout)
     assert (jobs["train"], jobs["observations"], jobs["figure_slopes"]) == (9, 7, 1)
 
 
 @pytest.mark.merge
 def test_open_study_plans_at_another_scale(project):
-    run = plan(project, "--config", "scale=gpu", configs=["config.open.yaml"])
+    run = plan(project, "--config", "scale=gpu", configs=["config/open.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
     assert planned(run.stdout)["train"] == 4
 
@@ -112,7 +112,7 @@ def made(output, kind, ending):
 @pytest.mark.merge
 def test_studies_beyond_the_paper_plan(project):
     (project / "beyond.yaml").write_text("run: [maze, part_of_speech, devarda_marelli]")
-    run = plan(project, configs=["config.open.yaml", "beyond.yaml"])
+    run = plan(project, configs=["config/open.yaml", "beyond.yaml"])
     assert run.returncode == 0, run.stdout[-3000:]
     # 2 responses of 10 LMs and, with part of speech and without, 10 of 10, a base each, of one the base of
     # each LM too; 6 of GPT-2, without one.
@@ -136,7 +136,7 @@ def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):
         assert more == {"bias_search", "check_dataset", "summary"} & set(jobs)
         assert not {"observations", "estimate_ngrams", "train", "permutation"} & set(jobs)
         assert "held_out" not in run.stdout and "exploratory" not in run.stdout
-    run = plan(project, "items", configs=["config.open.yaml"])
+    run = plan(project, "items", configs=["config/open.yaml"])
     jobs = planned(run.stdout)
     assert (jobs["train"], jobs["bias_search"]) == (2, 1)
     assert made(run.stdout, "regression", "json") == 15
@@ -144,13 +144,13 @@ def test_whole_datasets_plan_without_partitions_unigrams_or_training(project):
 
 def test_the_demo_downloads_nothing():
     """Nor are numbered tables made of datasets that its experiments do not have."""
-    jobs = planned(plan_once(configs=["config.demo.yaml"]).stdout)
+    jobs = planned(plan_once(configs=["config/demo.yaml"]).stdout)
     assert jobs["train"] == 6 and not {"download", "table_word_length"} & jobs.keys()
 
 
 def test_held_out_partition_is_read_by_permutation_alone():
     """Walk the rules' inputs: observations makes held_out.parquet, only permutation takes it."""
-    run = plan_once(configs=["config.demo.yaml"])
+    run = plan_once(configs=["config/demo.yaml"])
     readers = set()
     for job in re.split(r"\n(?:local)?rule ", run.stdout)[1:]:
         name = job.split(":")[0]
@@ -176,7 +176,7 @@ experiments:
 @pytest.mark.merge
 def test_an_experiment_without_its_trees_is_planned_and_not_run(project):
     (project / "heads.yaml").write_text(WITHOUT_TREES)
-    configs = ["config.demo.yaml", "heads.yaml"]
+    configs = ["config/demo.yaml", "heads.yaml"]
     assert planned(plan(project, configs=configs).stdout)["attention_heads"] == 1
     run = snakemake(project, configs=configs)
     assert run.returncode == 0, run.stdout[-3000:]
@@ -246,7 +246,7 @@ def test_bad_input_is_refused_before_any_training(project, what):
     text = "" if what == "text" else "The dog ran. The cat sat on the mat.\n" * 1000
     (project / "mine" / "mine.txt").write_text(text)
     (project / "mine.yaml").write_text(MINE)
-    run = snakemake(project, configs=["config.demo.yaml", "mine.yaml"])
+    run = snakemake(project, configs=["config/demo.yaml", "mine.yaml"])
     assert run.returncode != 0
     assert re.search(r"(?m)^error: .*" + message, run.stdout), run.stdout[-3000:]
     assert not list(project.glob("results/mine/**/training.csv"))

@@ -112,9 +112,9 @@ STUDIES = {
         ),
         *("working_memory", "search_dVM", "export_Pythia", "export_provo", "check_provo"),
     ],
-    "config.demo.yaml": ["all", "power"],
-    "config.ptb.yaml": ["all"],
-    "config.ltcb.yaml": ["all"],
+    "config/demo.yaml": ["all", "power"],
+    "config/ptb.yaml": ["all"],
+    "config/ltcb.yaml": ["all"],
 }
 
 

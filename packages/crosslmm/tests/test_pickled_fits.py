@@ -93,6 +93,15 @@ def test_plots_show_what_they_are_named_for(tmp_path):
     figure.savefig(tmp_path / "plots.png")
 
 
+def test_plots_have_no_panel_of_an_effect_without_variance():
+    data = reading()
+    data["reading.time"] -= data.groupby("text")["reading.time"].transform("mean")
+    fit = lmer("reading.time ~ length + (1 | reader) + (1 | text)", data, engine="search")
+    assert fit.modes["text"].abs().to_numpy().max() < 1e-6
+    titles = [axis.get_title() for axis in fit.plot().axes]
+    assert titles == ["residuals", "residuals", "(Intercept) by reader"]
+
+
 @pytest.mark.merge
 def test_standardised_residuals_have_variance_one():
     data = reading()

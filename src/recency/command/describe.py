@@ -83,7 +83,7 @@ def run(file: str, words: str | None, out: str | None) -> None:
         write = partial(item_entry.written, files=paths)
         _refuse_doubtful(file, lines, items, write)
         text = write(items)
-        use = f"./run check_{items.name} --configfile config.open.yaml {out or 'mine.yaml'}"
+        use = f"./run check_{items.name} --configfile config/open.yaml {out or 'mine.yaml'}"
     elif scores is not None and not table.roles.measures:
         text = _surprisals(table, other, dataset_info, dataset, scores, lines)
         use = "name it in the `lms` of an experiment"
@@ -94,7 +94,7 @@ def run(file: str, words: str | None, out: str | None) -> None:
         write = partial(begin.written, files=paths, dataset=dataset)
         _refuse_doubtful(file, lines, entry, write)
         text = write(entry)
-        use = f"./run check_{entry.name} --configfile config.open.yaml {out or 'mine.yaml'}"
+        use = f"./run check_{entry.name} --configfile config/open.yaml {out or 'mine.yaml'}"
     if out is None:
         print(*_comments([*lines, f"next: {use}"]), text, sep="\n", end="")
         return

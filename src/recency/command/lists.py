@@ -353,9 +353,12 @@ def _study(overlays: Sequence[str]) -> dict:
 
 def _checkout(overlays: Sequence[str]) -> tuple[Path, list[str | Path]]:
     """Return the checkout that contains the working directory, and overlays relative to it."""
+    from recency.workflow.config import strict_yaml
+
     paths = [Path(name).resolve() for name in overlays]
     for name, path in zip(overlays, paths):
         if not path.is_file():
+            strict_yaml.read(path, f"--configfile {name}")
             raise InputError(f"--configfile {name}: file not found")
     here = Path.cwd()
     for root in (here, *here.parents):

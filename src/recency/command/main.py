@@ -164,7 +164,7 @@ def _parser(commands: dict[str, Parser]) -> Parser:
             nargs="+",
             default=[],
             metavar="YAML",
-            help="overlays on config.yaml, such as config.open.yaml",
+            help="overlays on config.yaml, such as config/open.yaml",
         )
     for name in ("corpora", "datasets"):
         _selecting(commands[name])

@@ -118,7 +118,10 @@ def main(
     named = (lambda text: text) if texts_and_times else private.without_readers
     crate.add_file(io.StringIO(named(records)), lineage.EXPORTED)
     used = [crate.add_file(settings, "config.yaml")]
-    pins = [*sorted(Path(project).glob("envs/*.yaml")), Path(project) / "requirements.lock"]
+    pins = [
+        *sorted(Path(project, "envs").glob("*.yaml")),
+        Path(project, "envs", "requirements.lock"),
+    ]
     used += [crate.add_file(path, f"software/{path.name}") for path in pins if path.exists()]
     used += [
         _input(crate, path, entry, named) for path, entry in inputs.items() if os.path.exists(path)

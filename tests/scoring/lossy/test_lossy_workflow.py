@@ -34,7 +34,7 @@ MADE = {
 
 
 def test_lossy_contexts_predict_reading_times(study):
-    config = yaml.safe_load((study / "config.demo.yaml").read_text())
+    config = yaml.safe_load((study / "config/demo.yaml").read_text())
     tiny = yaml.safe_load((study / "tests/config.tiny.yaml").read_text())
     recipe = config["recipes"]["demo"] | tiny["recipes"]["demo"]
     MADE["recipes"]["forgetful"] |= recipe

@@ -360,6 +360,8 @@ class MixedModel:
     def plot(self) -> Figure:
         """Plot residuals against fitted values, and quantiles of residuals and modes.
 
+        A random effect whose variance is 0 has no modes to plot.
+
         Returns
         -------
         Figure

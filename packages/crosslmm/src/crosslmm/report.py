@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from crosslmm.model import MixedModel
 
 
+LEAST = (
+    1e-8  # range of modes of an effect without variance, as a share of that of the fitted values
+)
 POINTS = 5_000
 """Largest number of rows in the plot against fitted values; more are sampled at random."""
 COLUMNS = 3
@@ -63,6 +66,7 @@ def plot(fit: MixedModel) -> Figure:
         (group, term, modes[term].to_numpy())
         for group, modes in fit.modes.items()
         for term in modes
+        if np.ptp(modes[term]) > LEAST * np.ptp(fit.fitted)
     ]
     panels = 2 + len(effects)
     rows = -(-panels // COLUMNS)

@@ -82,9 +82,10 @@ def figure_triggering(*, counts: File, out: Files) -> None:
 
 #: Distances in words: all curves are percentages of their mean over these.
 FIRST, LAST = 2, 5
+LARGEST = 10  # a curve that rises to more times its beginning began with nothing to lose
 PANELS = {
     "measured_memory": "Change by a replaced word (%)",
-    "temporal_correlation": "Cosine of states above shuffled text (%)",
+    "temporal_correlation": "Cosine above shuffled text (%)",
 }
 TEXT = {"color": style.GREY, "lw": 1.0, "ls": (0, (4, 2))}
 LINES = ["source", "lm", "label", "distance", "percent", "half_left_words"]
@@ -93,13 +94,14 @@ LINES = ["source", "lm", "label", "distance", "percent", "half_left_words"]
 def relative(rows: pd.DataFrame) -> pd.DataFrame | None:
     """Return distance, percent and half_left_words of a curve (distance in words, value).
 
-    Percent is relative to the mean from `FIRST` to `LAST` words; None if that is not positive.
+    Percent is relative to the mean from `FIRST` to `LAST` words; None if that is not positive, or
+    under a tenth of the curve's largest value.
     `half_left_words` is the distance after `LAST` at which the curve first falls to 50 % or less,
     interpolated in log distance, or NaN.
     """
     rows = rows[rows.distance >= FIRST].sort_values("distance")
     start = rows.value[rows.distance <= LAST].mean()
-    if not start > 0:
+    if not start > rows.value.abs().max() / LARGEST:
         return None
     percent = 100 * rows.value / start
     return pd.DataFrame({"distance": rows.distance, "percent": percent}).assign(
@@ -172,7 +174,6 @@ def figure_retention_draw(lines: pd.DataFrame, lms: list[LM], notes: list[str]) 
         for name, line in texts.groupby("lm", sort=False):
             axes.plot(line.distance, line.percent, gid=f"text {name}", **TEXT)
         axes.set_ylabel(label)
-        axes.set_ylim(-10, 150)
         style.plain_ticks(axes)
         axes.grid()
     both[-1].set_xlabel("Distance (words)")
@@ -187,7 +188,7 @@ def figure_retention_draw(lines: pd.DataFrame, lms: list[LM], notes: list[str]) 
 
 def name_lines(axes: Axes, lines: pd.DataFrame, lms: list[LM]) -> None:
     """Label each LM's curve with the distance at which half is left."""
-    looks, texts, last, colours = style.looks(lms), [], [], []
+    looks, texts, last, colours = style.looks(lms, apart=True), [], [], []
     for lm in lms:
         line = lines[lines.lm == lm.lm]
         if not len(line):
@@ -195,7 +196,7 @@ def name_lines(axes: Axes, lines: pd.DataFrame, lms: list[LM]) -> None:
         axes.plot(line.distance, line.percent, color=looks[lm.lm].colour, lw=1.1, gid=f"lm {lm.lm}")
         half = line.half_left_words.iloc[0]
         texts.append(f"{lm.label}  {measured_memory.words(half)}")
-        last.append((line.distance.iloc[-1], min(150, max(-10, line.percent.iloc[-1]))))
+        last.append((line.distance.iloc[-1], line.percent.iloc[-1]))
         colours.append(looks[lm.lm].colour)
     if last:
         ends.name(axes, texts, last, colours)
@@ -215,6 +216,6 @@ def figure_retention(
         comparison.table(correlations, ["lm", "layer", "distance", "correlation", "shuffled"]),
         view.lms,
     )
-    notes = [f"nothing positive at {FIRST} to {LAST} words: {', '.join([*without, *lost])}"] if without or lost else []  # fmt: skip
+    notes = [f"too little at {FIRST} to {LAST} words to compare with: {', '.join([*without, *lost])}"] if without or lost else []  # fmt: skip
     lines = pd.concat([texts, mine], ignore_index=True)
     style.write(out, lines, figure_retention_draw, lines, view.lms, notes, empty=notes)

@@ -186,7 +186,7 @@ def _stack(axes: Axes, overall: pd.DataFrame, lms: list[LM]) -> None:
         begin = [a + b for a, b in zip(begin, size, strict=True)]
     axes.set_yticks(places, [lm.label for lm in shown])
     axes.tick_params("y", length=0)
-    axes.set_xlabel("Variance of length explained (%)")
+    axes.set_xlabel("Explained variance (%)")
     axes.grid(axis="x")
 
 

@@ -6,6 +6,7 @@ text, .nan and .inf, recursive or exploding aliases, and Snakemake's `__use_yte_
 """
 
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -27,6 +28,9 @@ def read(path: Path, name: str | Path) -> dict:
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: not UTF-8 ({error.reason} at byte {error.start:,})") from None
     except (OSError, ValueError) as error:
+        moved = path.parent / "config" / path.name.removeprefix("config.")
+        if path.name.startswith("config.") and moved.is_file():
+            raise InputError(f"{name}: it is {os.path.relpath(moved)} now") from None
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{name}: the file cannot be read ({reason})") from None
     except yaml.YAMLError as error:

@@ -150,7 +150,7 @@ def _gb(size: float) -> str:
 
 
 def smaller_studies(config: Mapping, root: str | Path) -> list[tuple[str, str]]:
-    """List command and label of scales and studies (config.<study>.yaml) that run without a GPU."""
+    """List command and label of scales and studies (config/<study>.yaml) that run without a GPU."""
     root, studies = Path(root), []
 
     def small(scale: Mapping, recipes: Mapping) -> bool:
@@ -161,14 +161,16 @@ def smaller_studies(config: Mapping, root: str | Path) -> list[tuple[str, str]]:
             studies.append((f"--config scale={name}", scale.get("label", name)))
     makefile = root / "Makefile"
     targets = makefile.read_text() if makefile.exists() else ""
-    for path in sorted(root.glob("config.*.yaml")):
-        study = path.name.split(".")[1]
+    for path in sorted(root.glob("config/*.yaml")):
+        study = path.stem
         overlay = yaml.safe_load(path.read_text()) or {}
         scale = overlay.get("scales", {}).get(overlay.get("scale"), {})
         if study != config["study"] and small(scale, overlay.get("recipes", {})):
             has_target = re.search(rf"^{study}:", targets, re.MULTILINE)
             command = (
-                f"make {study}" if has_target else f"./run --cores all --configfile {path.name}"
+                f"make {study}"
+                if has_target
+                else f"./run --cores all --configfile config/{path.name}"
             )
             studies.append((command, scale.get("label", study)))
     return studies

@@ -216,7 +216,7 @@ def synthetic_training(plan: Plan) -> Iterator[Finding]:
                 name,
                 "responses",
                 f"{real[0]} has real readers, and {made[0]!r} knows synthetic text alone",
-                "use a corpus of real text, as config.open.yaml does",
+                "use a corpus of real text, as config/open.yaml does",
             )
 
 
