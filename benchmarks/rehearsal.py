@@ -27,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import checkout
@@ -55,7 +56,7 @@ OVERLAY = "rehearsal.yaml"
 ENGLISH = "results/open/cores/corpora/open_english/text.parquet"
 #: A request has at least this multiple of the extrapolated time.
 MARGIN = 1.5
-SIZES = [650_000, 2_600_000, 10_400_000]
+SIZES = [2_600_000, 10_400_000, 41_600_000]
 #: Rules of training text, in the order in which one makes what the next reads.
 TEXT = ("prepare_text", "passages", "train_tokenizer", "tokenize_text", "estimate_ngrams")
 
@@ -157,16 +158,22 @@ def spent(rule: str, folder: Path) -> dict[str, float]:
 
 
 def first(text: Path, words: int) -> Iterator[str]:
-    """Yield documents until they have so many words."""
+    """Yield documents until they have so many words, again in another order of words if they are too few."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(text) as file:
-        for batch in file.iter_batches(columns=["text"], batch_size=100):
-            for document in batch.column("text").to_pylist():
-                yield document
-                words -= len(document.split())
-                if words <= 0:
-                    return
+        for step in count(1):
+            for batch in file.iter_batches(columns=["text"], batch_size=100):
+                for document in batch.column("text").to_pylist():
+                    found = document.split()
+                    words -= len(found)
+                    yield (
+                        document
+                        if step == 1
+                        else " ".join(word for start in range(step) for word in found[start::step])
+                    )
+                    if words <= 0:
+                        return
 
 
 def growth(folder: Path, text: Path, sizes: list[int]) -> dict[str, dict[int, dict[str, float]]]:

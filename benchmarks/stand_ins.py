@@ -79,10 +79,18 @@ def token_file(path: Path, size: int, vocabulary: int = 50_277) -> Path:
 # Other files
 
 
-def articles(texts: Iterator[str], many: int) -> Iterator[str]:
-    """Yield lines of articles as WikiText has them: a title between blank lines, then a text."""
-    for number, text in enumerate(islice(texts, many)):
-        yield from ("", f" = Article {number} = ", "", f" {text}")
+def articles(texts: Iterator[str], many: int, words: int = 3_600) -> Iterator[str]:
+    """Yield lines of articles as WikiText has them: a title between blank lines, then paragraphs.
+
+    They have at least `words` words, the mean of its validation set's.
+    """
+    for number in range(many):
+        yield from ("", f" = Article {number} = ", "")
+        left = words
+        while left > 0:
+            text = next(texts)
+            yield f" {text}"
+            left -= len(text.split())
 
 
 def babylm(path: Path, texts: Iterator[str]) -> Path:
@@ -201,10 +209,15 @@ def _pin(table: Path, url: str, path: Path) -> None:
     table.write_text("\n".join(lines) + "\n")
 
 
+#: Tokens that a masked LM of 2,048 sees in the rehearsal.
+MASKED_CONTEXT = 64
+
+
 def overlay(config: dict[str, Any]) -> dict[str, Any]:
     """Return what is laid over the papers' studies: networks of width 8 per head, trained for two steps.
 
-    Contexts, vocabularies, biases, datasets, measures, designs and draws stay as they are.
+    Contexts, vocabularies, biases, datasets, measures, designs and draws stay as they are, except that masked
+    LMs of 2,048 tokens have one layer and 64: each word is an input of its own, ten hours of attention per LM.
     """
     small: dict[str, Any] = {"study": "rehearsal", "scales": {"paper": {"disk_gb": 20}}}
     small["architectures"] = {
@@ -212,6 +225,9 @@ def overlay(config: dict[str, Any]) -> dict[str, Any]:
         for name, shape in config["architectures"].items()
         if {"heads", "width"} <= shape.keys()
     }
+    for name, shape in config["architectures"].items():
+        if shape["family"] == "roberta" and shape["context"] == 2048:
+            small["architectures"][name] |= {"layers": 1, "context": MASKED_CONTEXT}
     small["recipes"] = {
         name: _recipe(recipe)
         for name, recipe in config["recipes"].items()
@@ -221,7 +237,7 @@ def overlay(config: dict[str, Any]) -> dict[str, Any]:
         name: {"vocabulary": 8192} for name in config["tokenizers"] if name.startswith("babylm")
     }
     small["unigrams"] = {"openwebtext": {"memory": "1G"}}
-    small["fine_tuning"] = {"epochs": 1, "examples": 60, "seeds": [1]}
+    small["fine_tuning"] = {"epochs": 1, "examples": 60, "seeds": [1], "context": MASKED_CONTEXT}
     small["probe"] = {"rank": 8, "epochs": 1, "sentences": 400}
     small["searches"] = {name: {"trials": 5} for name in config["searches"]}
     small["experiments"] = {
@@ -235,6 +251,8 @@ def overlay(config: dict[str, Any]) -> dict[str, Any]:
 
 def _recipe(recipe: dict[str, Any]) -> dict[str, Any]:
     few = {"device": "cpu", "precision": "fp32", "micro_batch": 1, "gpus": 1}
+    if recipe.get("objective") == "masked" and recipe["sequence_length"] == 2048:
+        few["sequence_length"] = MASKED_CONTEXT
     if "validation" in recipe:
         few["validation"] = {"every": 2}
         if "tokens" in recipe["validation"]:

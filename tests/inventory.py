@@ -31,10 +31,10 @@ def problems(entry: Mapping, made: Mapping[str, pd.DataFrame]) -> Iterator[str]:
         for stated, expected in columns.items():
             column, _, how = stated.partition(", ")
             found = list(dict.fromkeys(made[output][column].dropna().tolist()))
-            if how == "sorted":
-                found, expected = sorted(found), sorted(expected)
-            if how == "among":
+            if "among" in how:
                 found = [value for value in found if value in expected]
+            if "sorted" in how:
+                found, expected = sorted(found), sorted(expected)
             if found != expected:
                 yield f"{output}: {column} has {found}, not {expected}"
     for published in entry.get("published", []):

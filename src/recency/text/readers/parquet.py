@@ -1,6 +1,7 @@
 """Parquet files with one row per document, such as OpenWebText (Gokaslan and Cohen 2019)."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from recency.errors import InputError
@@ -15,7 +16,7 @@ def read(
 
     for path in paths:
         try:
-            file = pq.ParquetFile(path, memory_map=True)
+            file = pq.ParquetFile(path)
         except pa.ArrowInvalid as error:
             raise InputError(f"{path} is not a Parquet file: {error}") from error
         with file:
@@ -23,7 +24,13 @@ def read(
             if column not in names:
                 raise InputError(f"{path} has no column {column!r}, only {', '.join(names)}")
             row = 0
-            batches = file.iter_batches(rows_at_once, columns=[column], use_threads=False)
+            # Batches of a whole file keep all that was read of it; those of a row group, only that.
+            batches = chain.from_iterable(
+                file.iter_batches(
+                    rows_at_once, row_groups=[group], columns=[column], use_threads=False
+                )
+                for group in range(file.num_row_groups)
+            )
             while True:
                 try:
                     batch = next(batches, None)
