@@ -215,7 +215,7 @@ def _of_documents(path: Path, version: int, state: _State | None = None) -> Pass
     """Return the passages of a Parquet file of documents, one row group in memory."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, memory_map=True) as file:
+    with pq.ParquetFile(path) as file:
         groups = file.num_row_groups
         sample = _Sample(version, _least_bits(file))
         done = state.resume(sample) if state else 0

@@ -260,7 +260,7 @@ def documents(text: Path, groups: Iterable[int]) -> Iterator[list[str]]:
     """Yield the documents of each row group as a list."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(text, memory_map=True) as file:
+    with pq.ParquetFile(text) as file:
         for group in groups:
             table = file.read_row_group(group, columns=["text"], use_threads=False)
             yield table.column("text").to_pylist()
