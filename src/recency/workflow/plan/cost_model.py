@@ -150,7 +150,7 @@ TEXT = _costs({
         "word", amount.corpus_words, TOKENIZE, measured=True, memory=8_000,
         disk=amount.space(6e-6, amount.corpus_words), parallel=True, resumes=True,
     ),
-    "passages": Cost("word", amount.corpus_words, 5e-8, measured=True, resumes=True),
+    "passages": Cost("word", amount.corpus_words, 1.3e-7, measured=True, resumes=True),
     "pretokenized": Cost("word", amount.corpus_words, 2e-8),
     "corpus_words": Cost("word", amount.corpus_words, 2e-6),
     "simulate_text": Cost("word", amount.corpus_words, 2e-5),
