@@ -110,9 +110,7 @@ def of_word_length() -> Figure:
     """Return ρ of length and surprisal, and shares of variance."""
     rows = read("open-study/word_length.csv")
     lms = of_open_study(rows, "word_length")
-    names = word_length.labels_of(
-        [{"lm": lm.lm, "label": lm.label} for lm in lms], "open English text"
-    )
+    names = word_length.labels_of(comparison.View(lms, []), "open English text")
     published = read("../data/published/thesis_table8_1.csv")
     return word_length.draw(rows, lms, names, word_length.with_perplexity(rows, published))
 

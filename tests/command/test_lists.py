@@ -148,7 +148,7 @@ def test_elsewhere_one_line_says_what_is_needed(name, tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "--configfile over.yaml: file not found"),
+        (None, "--configfile over.yaml: the file cannot be read (No such file"),
         ("lms: [", "over.yaml, line 2: "),
         ("lms:", "lms: None is not of type 'object'"),
         ("lms: {mine: {bias: ALiBi-mx}}", "'ALiBi-mx'; did you mean"),
