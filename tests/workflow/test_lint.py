@@ -103,6 +103,7 @@ SHIPPED = {
     DEMO: set(),
     OPEN: {"single_training"},
     ("config/pretrained.yaml",): set(),
+    ("config/readers.yaml",): set(),
     ("config/thesis-families.yaml",): set(),
     ("config/languages.yaml",): {"single_training"},
     ("config/ptb.yaml",): set(),
