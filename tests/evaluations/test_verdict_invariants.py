@@ -112,7 +112,16 @@ def contradictions(evidence):
             if difference and abs(difference.value) > detectable(difference, evidence.result.seeds):
                 yield f"the lead of {pair} was detectable"
     best = label[order[0]]
-    (lead,) = [text for text in texts if re.match(rf"{best}(:|,| is ahead| predicts best)", text)]
+    (lead,) = [
+        text
+        for text in texts
+        if re.match(rf"{best}(:|,| is ahead| is level| predicts best)", text)
+    ]
+    if len(order) > 1 and "is ahead" in lead and len(set(evidence.result.totals)) == 1:
+        yield "ahead of an equal LM"
+    own = evidence.intervals.own[order[0], "Total"]
+    if len(order) == 1 and evidence.relative and own.bounds[0] <= 0 and evidence.threshold:
+        yield "a share of a baseline whose interval includes 0"
     if ("predicts best" in lead) != (
         len(order) > 1 and all((order[0], b) in separated for b in order[1:])
     ):

@@ -75,7 +75,11 @@ class Evidence:
         )
         baseline = self.result.totals.get(self.baseline, math.nan)
         pairs = self.intervals.pairs.values()
-        if self.relative and pairs and all(math.isnan(pair.share_low) for pair in pairs):
+        own = self.intervals.own.get((self.baseline, TOTAL))
+        if self.relative and (
+            (pairs and all(math.isnan(pair.share_low) for pair in pairs))
+            or (not pairs and own is not None and own.bounds[0] <= 0)  # one LM: no share to fail
+        ):
             return math.nan
         return claims.in_nats(self.stated, next(observations, math.nan), baseline)
 
@@ -380,6 +384,8 @@ def _best(evidence: Evidence) -> str:
     elif other != evidence.reference(best):
         against = f"{against}, the next,"
     lead = f"{name} is ahead of {against} by {nats(difference.value)} nats"
+    if difference.value == 0:
+        lead = f"{name} is level with {against}"
     if all(evidence.separated(best, lm) for lm in order[1:]):
         lead = f"{name} predicts best, {nats(difference.value)} nats ahead of {against}"
     test = write_test(difference, evidence.test(best, other))
