@@ -124,3 +124,19 @@ def test_tables_of_words_and_phrases_are_no_experiments(tmp_path):
     )
     _, out, _ = described(save(long, tmp_path / "phrases.csv"))
     assert "shape" not in out and "phrases: true" in out
+
+
+def test_items_and_conditions_cross_whatever_their_names(tmp_path):
+    german = {"item": "Satz", "condition": "Bedingung", "subject": "VP", "rt_critical": "RT"}
+    frame = trials(12).drop(columns=["place", "rt_spill1"]).rename(columns=german)
+    entry, known, _, out = in_columns(tmp_path / "lesen.csv", frame)
+    columns = entry["options"]["columns"]
+    assert (columns["stimulus"], columns["condition"]) == ("Satz", "Bedingung")
+    assert "12 stimuli × 3 conditions" in out and known.stimulus.nunique() == 12
+    lists = frame.assign(Liste=frame.groupby(["Satz", "Bedingung"]).ngroup() % 3)
+    entry, *_ = in_columns(tmp_path / "listen.csv", lists)  # a list, too, crosses with the items
+    assert entry["options"]["columns"]["condition"] == "Bedingung"
+    unnamed = lists.rename(columns={"Bedingung": "Stufe", "Liste": "Wahl"})
+    # Two columns would do: neither is taken.
+    entry, *_ = in_columns(tmp_path / "offen.csv", unnamed)
+    assert "condition" not in entry["options"]["columns"]

@@ -113,9 +113,7 @@ def contradictions(evidence):
                 yield f"the lead of {pair} was detectable"
     best = label[order[0]]
     (lead,) = [
-        text
-        for text in texts
-        if re.match(rf"{best}(:|,| is ahead| is level| predicts best)", text)
+        text for text in texts if re.match(rf"{best}(:|,| is ahead| is level| predicts best)", text)
     ]
     if len(order) > 1 and "is ahead" in lead and len(set(evidence.result.totals)) == 1:
         yield "ahead of an equal LM"

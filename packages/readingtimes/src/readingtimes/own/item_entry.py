@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -50,7 +50,10 @@ _CELLS_PER_TEXT = 1.5
 _ITEM = re.compile(
     r"(item|stim(ulus)?|sent(ence)?|story|pair|set|quartet|triplet)_?(id|nr|num|no|number|index|label)?"
 )
-_CONDITION = re.compile(r"cond|type|level|frame|manip|context|ambig|predictab|constraint|cloze")
+_CONDITION = re.compile(
+    r"cond|type|level|frame|manip|context|ambig|predictab|constraint|cloze|beding"
+)
+_LIST = re.compile(r"list|block|group|grupp?[eo]")
 _POSITION = re.compile(r"pos(ition)?|idx|index|place|word_?(nr|num|number|no)")
 _TEXT_PART = {
     "context": r"context|preamble|frame|start|beginning|prime",
@@ -272,6 +275,19 @@ def _with_cells(roles: ItemRoles, frame: pd.DataFrame, columns: list[Column]) ->
                     return True
     if items:  # several regions or texts per item and condition: another shape
         return False
+    # Names in other languages: two columns that cross, each cell with a text of its own.
+    few = [name for name in few if not _LIST.search(snake(name))]
+    crossed = [
+        (item.name, name)
+        for item, name in product(labelled, few)
+        if item.distinct > frame[name].nunique()
+        and item.distinct * frame[name].nunique() == texts
+        and _is_one_text(frame, text, [item.name, name], texts)
+    ]
+    named = [pair for pair in crossed if _CONDITION.search(snake(pair[1]))] or crossed
+    if len(named) == 1:
+        roles.columns = dict(zip(("stimulus", "condition"), named[0], strict=True)) | roles.columns
+        return True
     return text.nunique() == texts
 
 
