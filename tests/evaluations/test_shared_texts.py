@@ -86,6 +86,28 @@ def test_conditions_of_a_stimulus_are_one_text(tmp_path):
     assert list(spr.placed(cells, "spr").text) == list(spr.of_stimulus.values())
 
 
+def test_intervals_given_the_fits_draw_the_conditions_of_a_stimulus_together(tmp_path):
+    """Effects of a stimulus in both of its conditions: intervals are as wide as those by stimulus."""
+    texts = {f"{k}{c}": [f"{LONG[0]} {'x' * k} {c}"] for k in range(30) for c in "ab"}
+    path = words(tmp_path / "spr", texts)
+    table = pd.read_parquet(path)
+    table.assign(stimulus=table["item"].str[:-1]).to_parquet(path)
+    places = shared_texts.find({"spr": path})
+    random = np.random.default_rng(3)
+    effects = np.repeat(random.normal(0, 3, 30), 2)
+    part = response(random, effects, 12, noise=0.1)
+    by_hand = part.assign(sentence=part.sentence // 2)
+    cells = [{"lm": "a", "dataset": "spr", "measure": "t", "design": "d"}]
+
+    def width(part, places):
+        (total,) = delta_loglik.totals(cells, [part], False, 4000, places=places).values()
+        ends = total.ends()
+        return ends["high"] - ends["low"]
+
+    assert width(part, places) == pytest.approx(width(by_hand, None), rel=0.05)
+    assert width(part, places) > 1.3 * width(part, None)
+
+
 def response(random, effects, readers, noise=1.0):
     """Return cells of readers who differ, of sentences that have effects of their own."""
     R, S = readers, len(effects)

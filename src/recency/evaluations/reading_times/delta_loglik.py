@@ -157,7 +157,7 @@ def totals(
     replicates, seed : int
         Of the bootstrap conditional on the fits.
     places : mapping, optional
-        Dataset → the places of its sentences, for crossed intervals.
+        Dataset → the places of its sentences. Without them, sentences are independent.
     """
     if not parts:
         return {}
@@ -165,13 +165,16 @@ def totals(
     for cell, part in zip(cells, parts, strict=True):
         lm, response = _key(cell)
         training = str(cell.get("seed", ""))
+        dataset = cell["dataset"]
         if isinstance(collected, Tables):
-            dataset = cell["dataset"]
             sample, frame = dataset, part
             if places:
                 sample, frame = places[dataset].sample, places[dataset].placed(part, dataset)
             collected.add((lm, response), sample, frame, training)
         else:
+            if places and places[dataset].of_stimulus and not _is_of_items(part):
+                # The conditions of a stimulus are drawn together, as in the crossed bootstrap.
+                part = part.assign(sentence=places[dataset].placed(part, dataset)["text"])
             collected.add(lm, response, part, training)
     if isinstance(collected, Tables):
         return collected.scores()
