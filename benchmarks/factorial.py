@@ -34,7 +34,7 @@ from crosslmm import lmer
 from crosslmm.factors import Levels
 from crosslmm.formula import parse
 from crosslmm.stats.bootstrap import interval
-from crosslmm.stats.crossed_samples import Tables
+from crosslmm.stats.crossed_samples import Scores, Tables
 from recency.reading.observations import partition
 from recency.regression import crossed
 from recency.regression.covered_endpoints import NotCrossed
@@ -123,12 +123,18 @@ def crossed_cells(frame: pd.DataFrame, words: pd.DataFrame, unit: str, draws: in
         values = {} if lm is None else {"surprisal": stats.zscore(words[lm])[frame.word]}
         rows = Rows(values, frame.ms.to_numpy(), groups, frame.word.to_numpy())
         tables[lm] = crossed.scores(formula, rows, values, draws, name="study")
-    collected, base = Tables(), tables.pop(None)
+    return collect_gains(tables)
+
+
+def collect_gains(tables: dict[str | None, pd.DataFrame]) -> dict[str, Scores]:
+    """Return LM → ΔLogLik with its sums, from the scores of each LM and of the baseline (None)."""
+    collected, base = Tables(), tables[None]
     for lm, table in tables.items():
-        gains = table[["subject", "n"]].assign(
-            sentence=table.unit, delta_loglik=table.loglik - base.loglik
-        )
-        collected.add((lm, "times"), "study", gains)
+        if lm is not None:
+            gains = table[["subject", "n"]].assign(
+                sentence=table.unit, delta_loglik=table.loglik - base.loglik
+            )
+            collected.add((lm, "times"), "study", gains)
     return {lm: scores for (lm, _), scores in collected.scores().items()}
 
 

@@ -28,11 +28,12 @@ from scipy import stats
 
 checkout.use()
 
+from factorial import collect_gains
+
 import readingtimes
 import recency
 from crosslmm.factors import Levels
 from crosslmm.formula import parse
-from crosslmm.stats.crossed_samples import Tables
 from recency.regression import crossed
 from recency.regression.predictors import Rows
 
@@ -109,13 +110,7 @@ def judge(truth: str, effect: float, saccades: bool, draws: int, seed: int) -> d
         rows = Rows(values, ms, groups, frame.word.to_numpy())
         formula = parse(f"time_ms ~ {controls} {of_lm} + (1 | sentence)")
         tables[lm] = crossed.scores(formula, rows, values, draws, name="study")
-    collected, base = Tables(), tables.pop(None)
-    for lm, table in tables.items():
-        gains = table[["subject", "n"]].assign(
-            sentence=table.unit, delta_loglik=table.loglik - base.loglik
-        )
-        collected.add((lm, "times"), "study", gains)
-    scores = {lm: score for (lm, _), score in collected.scores().items()}
+    scores = collect_gains(tables)
     leads = {other: (scores["own"] - scores[other]).ends() for other in ("whole", "another")}
     found = {f"leads_{other}": ends["low"] > 0 for other, ends in leads.items()}
     return found | {"claim": all(found.values())}
