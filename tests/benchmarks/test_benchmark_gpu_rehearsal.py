@@ -12,14 +12,8 @@ from project import ROOT
 
 
 @pytest.fixture
-def gpu_rehearsal(monkeypatch):
-    """Import it for one test: benchmarks have modules named as packages that other tests compare with."""
-    folder = str(ROOT / "benchmarks")
-    monkeypatch.syspath_prepend(folder)
-    yield importlib.import_module("gpu_rehearsal")
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", "")).startswith(folder):
-            del sys.modules[name]
+def gpu_rehearsal(load_benchmark):
+    return load_benchmark("gpu_rehearsal")
 
 
 COSTS = {

@@ -1,44 +1,30 @@
 """The rehearsal of the papers' studies: its extrapolation, its stand-ins, its stored table."""
 
-import importlib
 import json
-import sys
 
 import pytest
 
 from project import ROOT, load
 
 
-@pytest.fixture
-def benchmark(monkeypatch):
-    def opened(name):
-        monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-        return importlib.import_module(name)
-
-    before = set(sys.modules)
-    yield opened
-    for name in {"rehearsal", "stand_ins"} - before:
-        sys.modules.pop(name, None)
-
-
 @pytest.mark.parametrize(
     ("power", "least", "taken"), [(1.0, 0.0, 1.0), (0.62, 0.0, 0.62), (0.5, 1.0, 1.0), (3, 0, 1.2)]
 )
-def test_growth_is_extrapolated_by_its_power(benchmark, power, least, taken):
+def test_growth_is_extrapolated_by_its_power(load_benchmark, power, least, taken):
     """Through the largest two of three sizes; no faster than N^1.2, and for times never below N."""
     sizes = [1_000, 4_000, 16_000]
     values = [5 + 0.01 * size**power for size in sizes]
-    found = benchmark("rehearsal").extrapolated(sizes, values, 1e6, least)
+    found = load_benchmark("rehearsal").extrapolated(sizes, values, 1e6, least)
     slope = (values[2] - values[1]) / (16_000**taken - 4_000**taken)
     assert found == pytest.approx(values[2] + slope * (1e6**taken - 16_000**taken))
 
 
-def test_what_does_not_grow_stays(benchmark):
-    assert benchmark("rehearsal").extrapolated([1, 4, 16], [240, 242, 241], 1e9) == 242
+def test_what_does_not_grow_stays(load_benchmark):
+    assert load_benchmark("rehearsal").extrapolated([1, 4, 16], [240, 242, 241], 1e9) == 242
 
 
-def test_only_networks_are_made_small(benchmark):
-    overlay = benchmark("stand_ins").overlay(load())
+def test_only_networks_are_made_small(load_benchmark):
+    overlay = load_benchmark("stand_ins").overlay(load())
     changed = {"study", "scales", "architectures", "recipes", "tokenizers", "unigrams"}
     changed |= {"fine_tuning", "probe", "searches", "experiments"}
     assert overlay.keys() == changed
@@ -46,7 +32,7 @@ def test_only_networks_are_made_small(benchmark):
     assert all(recipe["device"] == "cpu" for recipe in overlay["recipes"].values())
 
 
-def test_the_stored_rehearsal_has_no_fault(benchmark):
+def test_the_stored_rehearsal_has_no_fault(load_benchmark):
     """And the page has its table."""
     stored = sorted((ROOT / "benchmarks" / "results").glob("rehearsal.*.json"))
     if not stored:
@@ -57,5 +43,5 @@ def test_the_stored_rehearsal_has_no_fault(benchmark):
         metrics = json.loads(path.read_text(encoding="utf-8"))["metrics"]
         assert metrics["failed"] == 0 and metrics["faults"] == []
         assert metrics["least_margin"] >= 1.5 and len(metrics["rules"]) > 100
-        tables.append(benchmark("rehearsal").markdown(metrics["rules"]))
+        tables.append(load_benchmark("rehearsal").markdown(metrics["rules"]))
     assert any(table in page for table in tables)
