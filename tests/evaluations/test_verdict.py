@@ -383,3 +383,4 @@ def test_checks_that_the_config_overrides_are_part_of_the_verdict():
 def test_another_endpoint_than_the_default_is_named_first():
     content = verdict.answer(evidence({"base": 100, "one": 155}), unasked="it is no mixed model")
     assert content["sentences"][0].endswith(" likelihood, since it is no mixed model.")
+    assert content["brief"][0].startswith("By the conditional likelihood: ")

@@ -93,8 +93,9 @@ datasets:
 """
 
 
-def test_stimuli_of_items_are_crossed_with_readers_by_default():
-    made = study(ITEMS)
+@pytest.mark.parametrize("options", ["shape: items, columns: {", "columns: {stimulus: nr, "])
+def test_stimuli_of_items_are_crossed_with_readers_by_default(options):
+    made = study(ITEMS.replace("shape: items, columns: {", options))
     assert made.endpoint("trials") == "crossed" and made.reason_unasked("trials") == ""
     caption = made.endpoint_caption("trials")
     assert "unseen subjects and items" in caption["endpoint"]

@@ -600,8 +600,11 @@ def answer(
             f"{result.likelihood}."
         )
     texts += accepted
+    short = brief(evidence, simulated)
+    if unasked and order:
+        short[0] = f"By the {result.endpoint} likelihood: {short[0]}"
     return {
-        "brief": brief(evidence, simulated),
+        "brief": short,
         "verdict": " ".join(texts),
         "sentences": texts,
         "responses": result.summed,

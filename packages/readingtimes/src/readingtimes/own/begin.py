@@ -611,7 +611,7 @@ def _try_entry(
         f"{'means of words' if entry.means else 'subjects'}".replace("1 means", "means"),
     )
     columns = entry.options["columns"]
-    if "stimulus" in texts and known is None:
+    if known is None and {"stimulus", "condition"} <= {*texts}:
         levels = texts["condition"].drop_duplicates().astype(str).tolist()
         entry.notes[0] += f"; {texts['stimulus'].nunique()} stimuli × {len(levels)} conditions "
         entry.notes[0] += f"({', '.join(levels[:6])})"
