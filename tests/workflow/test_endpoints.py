@@ -93,7 +93,9 @@ datasets:
 """
 
 
-@pytest.mark.parametrize("options", ["shape: items, columns: {", "columns: {stimulus: nr, "])
+@pytest.mark.parametrize(
+    "options", ["shape: items, columns: {", "columns: {stimulus: nr, condition: c, "]
+)
 def test_stimuli_of_items_are_crossed_with_readers_by_default(options):
     made = study(ITEMS.replace("shape: items, columns: {", options))
     assert made.endpoint("trials") == "crossed" and made.reason_unasked("trials") == ""
