@@ -169,7 +169,7 @@
     }
     const show = (i, more = {}) => go({ view: "text", word: String(i), page: String(pagesOf(now.data).findIndex(({ end }) => i < end)), ...more }).then(() => document.querySelector(".word[tabindex='0']")?.focus());
 
-    // A reader's path to a word: what of the text before it this reader had fixated when first fixating it.
+    // A reader's path to a word: the words before it that this reader had fixated by then.
     async function path(text, i) {
         const { data } = now, t = itemOf(i), [start, end] = [data.starts[t], data.starts[t + 1] ?? data.words.length];
         const of = data.fixations.find(({ reader }) => reader === state.reader), name = [...text.querySelectorAll(".word")];
