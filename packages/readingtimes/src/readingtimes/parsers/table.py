@@ -276,6 +276,7 @@ def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None
         if (column := mapped.find(name, there)) is not None:
             names = subjects if name == "subject" else None
             frame[name] = labels(table, column, names, "subjects")
+            frame.attrs[name] = column
     if "item" not in frame:
         frame["item"] = "text"
     if (column := mapped.find("position", there)) is not None:
