@@ -19,6 +19,8 @@ PAGES = {
     "config/README.md": "config.md",
 }
 GLOSSARY = "glossary.md"
+#: Folder → rank of its pages in the search, below that of pages which explain.
+BOOSTS = {"forms": 0.5, "config": 0.1}
 _ROW = re.compile(r"^\| (.+?) \| (.+) \|$", re.MULTILINE)
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
 _NAME = re.compile(r"\[[\w/-]+(\.md|/)\]")  # a link whose text is a file name
@@ -61,8 +63,8 @@ def on_page_markdown(markdown, page, config, files):
     if source == GLOSSARY:
         page.meta["search"] = {"boost": 4}  # the meaning of a term is found first
         markdown = _with_headings(markdown)
-    if source.startswith("config/"):
-        page.meta["search"] = {"boost": 0.1}  # keys are found after what explains them
+    if boost := BOOSTS.get(source.partition("/")[0]):
+        page.meta["search"] = {"boost": boost}
     return markdown if source in PAGES.values() else linked(markdown, f"docs/{source}", source)
 
 
