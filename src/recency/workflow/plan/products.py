@@ -406,7 +406,7 @@ def in_report(
 #: Figures and tables of reading times that come first, and last; others are in between.
 FIRST = (
     *("figure_delta_loglik", "table_delta_loglik", "table_significance"),
-    "figure_delta_loglik_by_response",
+    *("figure_delta_loglik_by_response", "figure_difference"),
 )
 LAST = ("figure_training", "table_observations")
 #: The parameters of the page's rule.
