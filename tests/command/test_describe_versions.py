@@ -95,6 +95,17 @@ def test_fillers_with_numbers_of_their_own_are_stimuli_of_one_text(tmp_path):
     assert words.stimulus.nunique() == 18 and words["item"].nunique() == 54
 
 
+def test_fillers_without_conditions_are_left_out(tmp_path):
+    frame = experiment(filler=lambda k: 101 + k).replace(
+        {"Clause": {"fill": ""}, "Freq": {"fill": ""}}
+    )
+    status, out, err = described(save(frame.drop(columns="Kind"), tmp_path / "empty.csv"))
+    _, entry, words, found = run_entry(out, tmp_path)
+    assert entry["options"]["rows"] == {"Clause": ["obj", "subj"], "Freq": ["hi", "lo"]}
+    assert words.stimulus.nunique() == 12 and words["item"].nunique() == 48
+    assert len(found["SPR"]) == (frame.Clause != "").sum() and "left out by `rows`" in out
+
+
 def test_fillers_that_are_numbered_from_1_again_are_no_condition(tmp_path):
     """The column of the experiment is part of the stimulus; without one, the two ways are said."""
     frame = experiment(filler=lambda k: 1 + k)

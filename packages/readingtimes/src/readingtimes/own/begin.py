@@ -333,8 +333,8 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
     sentence, item = of.get("sentence"), of.get("item")
     units: list[tuple] = []
     found = versions.find(texts) if words is None else None
-    if found is not None:
-        own = found.columns
+    own = found.columns if found is not None else None
+    if own is not None:
         ends = [None] if item and sentence else _rules(texts, item or sentence)
         units += [(own, sentence if item else None, rule) for rule in ends]
     if item and sentence:
@@ -360,8 +360,14 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
         ]
     for position, (item, sentence, rule) in guesses:
         columns = {"sentence": sentence, "position": position, "word": of["word"]}
-        columns = (item if isinstance(item, dict) else {"item": item}) | columns
-        yield _options(times, words, dataset, columns, rule, base)
+        style = base
+        if found is not None and item is own:
+            columns = own | columns
+            if found.rows:
+                style = base | {"rows": base.get("rows", {}) | found.rows}
+        else:
+            columns = {"item": item} | columns
+        yield _options(times, words, dataset, columns, rule, style)
 
 
 def words_of(texts: Described) -> pd.DataFrame | None:
@@ -615,6 +621,10 @@ def _try_entry(
         levels = texts["condition"].drop_duplicates().astype(str).tolist()
         entry.notes[0] += f"; {texts['stimulus'].nunique()} stimuli × {len(levels)} conditions "
         entry.notes[0] += f"({', '.join(levels[:6])})"
+        if left_out := entry.options.get("rows"):
+            entry.notes.append(
+                f"fillers and practice are left out by `rows` ({', '.join(left_out)})"
+            )
     elif isinstance(texts_of := columns.get("words", columns).get("item"), list):
         entry.notes.append(
             f"texts are told by {' and '.join(texts_of)}; if these are versions of one item, write, as "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from readingtimes.own.columns import MISSING_LABELS
 from readingtimes.own.usual_names import LIST, snake
 
 if TYPE_CHECKING:
@@ -26,10 +27,14 @@ _SHARED = 0.5  # least share of the words of the shorter version that all versio
 
 @dataclass(frozen=True)
 class Versions:
-    """Columns of an experiment: `stimulus` and `factors` together have one text."""
+    """Columns of an experiment: `stimulus` and `factors` together have one text.
+
+    `rows` has factor → its levels, where it is empty for other texts, the fillers.
+    """
 
     stimulus: list[str]
     factors: list[str]
+    rows: dict[str, list[str]]
 
     @property
     def columns(self) -> dict[str, str | list[str]]:
@@ -50,7 +55,6 @@ def find(texts: Described) -> Versions | None:
         column.name
         for column in texts.columns
         if column.name not in used
-        and not column.missing
         and column.kind in ("text", "whole number")
         and 2 <= column.distinct <= _LEVELS
         and not LIST.search(snake(column.name))
@@ -61,14 +65,19 @@ def find(texts: Described) -> Versions | None:
         return None
     for size in range(1, _FACTORS + 1):
         for factors in combinations(labels, size):
-            if not _is_one_text(words, [label, *factors], position, word):
+            there = ~words[list(factors)].isin(MISSING_LABELS)
+            some = words[there.all(axis=1)]
+            if words[label][~there.all(axis=1)].isin(some[label]).any():
+                continue
+            if not _is_one_text(some, [label, *factors], position, word):
                 continue
             # A number may be counted from 1 in each of several experiments.
             for first in [[], *([name] for name in factors if size > 1)]:
                 stimulus = [*first, label]
                 rest = [name for name in factors if name not in first]
-                if _are_versions(words, stimulus, rest, word):
-                    return Versions(stimulus, rest)
+                if _are_versions(some, stimulus, rest, word):
+                    empty = [name for name in factors if not there[name].all()]
+                    return Versions(stimulus, rest, {n: sorted(some[n].unique()) for n in empty})
     return None
 
 
