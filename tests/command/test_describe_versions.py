@@ -103,7 +103,8 @@ def test_fillers_without_conditions_are_left_out(tmp_path):
     _, entry, words, found = run_entry(out, tmp_path)
     assert entry["options"]["rows"] == {"Clause": ["obj", "subj"], "Freq": ["hi", "lo"]}
     assert words.stimulus.nunique() == 12 and words["item"].nunique() == 48
-    assert len(found["SPR"]) == (frame.Clause != "").sum() and "left out by `rows`" in out
+    (times,) = found.values()
+    assert len(times) == (frame.Clause != "").sum() and "left out by `rows`" in out
 
 
 def test_fillers_that_are_numbered_from_1_again_are_no_condition(tmp_path):
