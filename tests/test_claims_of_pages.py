@@ -65,19 +65,32 @@ def test_the_memory_of_a_reader():
         return f"{value:.0f} ({low:.0f} to {high:.0f})".replace("-", "−")
 
     own, shown = {}, re.findall(r"\| ([−\d]+ \([^|]*\)) \| ([−\d]+ \([^|]*\)) \|", text)
-    for (name, lm), cells in zip(
-        [(f"own_{lm}", lm) for lm in ("small", "alibi")]
-        + [(f"ucl_{lm}", lm) for lm in ("small", "alibi")],
-        shown,
-        strict=True,
-    ):
+    rows = [
+        ("own", "small"),
+        ("own", "alibi"),
+        ("own", "smollm2"),
+        ("ucl", "small"),
+        ("ucl", "alibi"),
+    ]
+    for (data, lm), cells in zip(rows, shown, strict=True):
         for cell, other in zip(cells, (lm, f"{lm}-others"), strict=True):
-            *estimate, smallest = pairs[name, f"{lm}-reader", other]
-            assert cell == written(*estimate)
-            own[name, other.endswith("others")] = claims.judge(*estimate[1:], smallest)
-            assert claims.leads(*estimate[1:]) is other.endswith("others")
-    assert own["own_alibi", False] == claims.RULED_OUT
-    assert list(own.values()).count(claims.OPEN) == 3
+            names = f"{lm}-reader", other
+            reverse = (f"{data}_{lm}", *names) not in pairs
+            value, low, high, smallest = pairs[f"{data}_{lm}", *(names[::-1] if reverse else names)]
+            value, low, high = (-value, -high, -low) if reverse else (value, low, high)
+            assert cell == written(value, low, high)
+            own[data, lm, other] = claims.judge(low, high, smallest)
+            if (lm, other) == ("smollm2", "smollm2"):
+                assert claims.leads(-high, -low)
+    of_text = {key: claim for key, claim in own.items() if not key[2].endswith("others")}
+    of_another = [claim for key, claim in own.items() if key[2].endswith("others")]
+    ruled_out = {key[:2] for key, claim in of_text.items() if claim == claims.RULED_OUT}
+    assert ruled_out == {("own", "alibi"), ("own", "smollm2")}
+    assert list(of_text.values()).count(claims.OPEN) == 3
+    assert (
+        of_another.count(claims.LEADS) == 4
+        and own["own", "smollm2", "smollm2-others"] == claims.OPEN
+    )
     value, low, high, _ = pairs["own_small", "small-others", "small"]
     assert (
         f"open as well (Provo, without a bias: {-value:.0f}, {-high:.0f} to {-low:.0f})".replace(

@@ -22,7 +22,7 @@ from test_lmer import CASES, in_r, reading
 FILE = Path(__file__).with_name("ddf_by_lmertest.json")
 SLOW = tuple(name for name, (make, _) in CASES.items() if make is reading and name != "crossed")
 """Designs of 900 rows, for which pbkrtest takes up to minutes."""
-RANDOM = 24
+RANDOM = 88
 """Number of random designs, next to those of test_lmer.py."""
 R = """function(formula, data, REML, ddf, start, w) {
   control <- lme4::lmerControl("bobyqa", optCtrl = list(rhobeg = 1e-3, rhoend = 1e-12, maxfun = 1e5),
