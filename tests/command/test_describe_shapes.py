@@ -302,6 +302,13 @@ def test_surprisals_with_decimal_commas_are_read(tmp_path):
         check_words(texts, "words"), tmp_path / "lm.csv", columns=columns
     )
     np.testing.assert_array_equal(np.sort(scored.table.surprisal_bits), np.sort(bits))
+    runs = np.where(np.arange(len(bits)) // 40 == 1, 7.5, bits)  # 40 words with one value
+    words.assign(mine=bits, other=runs).to_csv(tmp_path / "lm.csv", index=False)
+    status, out, err = described_with(*asked)
+    assert status == 0 and list(yaml.safe_load(out)["lms"]) == ["mine"], err
+    assert re.search(r"# left out: other on lm.csv: .*7\.5.* lms_from", out)
+    words.assign(mine=runs, other=runs).to_csv(tmp_path / "lm.csv", index=False)
+    assert described_with(*asked)[0] == 2
 
 
 def test_texts_that_end_within_a_sentence_are_noted(tmp_path):
