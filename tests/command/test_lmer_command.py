@@ -86,6 +86,32 @@ def test_p_values_are_printed_and_written(data, tmp_path, monkeypatch, capsys):
     assert 60 < fixed.loc["day", "df"] < 80 and fixed.loc["day", "p"] < 1e-6
 
 
+def test_the_whole_fit_is_written(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data = data.assign(w=1.0 + data.index % 3, o=data["day"] / 2)
+    written(data, "times.csv")
+    formula = "rt ~ day + (1 + day | subject)"
+    options = ["--weights", "w", "--offset", "o", "--tables", "fit"]
+    assert call("times.csv", formula, *options) == 2
+    assert "--tables fit: no such folder" in capsys.readouterr().err
+    Path("fit").mkdir()
+    assert call("times.csv", formula, *options) == 0
+    fit = recency.lmer(formula, data, engine="search", weights="w", offset="o")
+    assert capsys.readouterr().out == fit.summary() + "\n"
+    tables = {path.stem: pd.read_csv(path) for path in Path("fit").iterdir()}
+    row = tables["fit"].loc[0]
+    assert (row.loglik, row.sigma) == (pytest.approx(fit.loglik), pytest.approx(fit.sigma))
+    assert (row.npar, row.nobs, row.reml, row.converged) == (6, 80, False, True)
+    np.testing.assert_allclose(tables["fixed"].iloc[:, 1:], fit.fixed)
+    np.testing.assert_allclose(tables["covariance"].iloc[:, 1:], fit.covariance)
+    np.testing.assert_allclose(tables["random"].sd, fit.random.sd)
+    pairs = tables["correlations"].set_index(["group", "term", "other"]).correlation
+    wanted = fit.correlations["subject"].loc["(Intercept)", "day"]
+    assert pairs["subject", "day", "(Intercept)"] == pytest.approx(wanted)
+    modes = tables["modes"].pivot(index="level", columns="term", values="mode")
+    np.testing.assert_allclose(modes, fit.modes["subject"][modes.columns])
+
+
 @pytest.mark.parametrize("missing", ["", "NA", "NaN", "."])
 def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

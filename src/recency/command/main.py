@@ -437,6 +437,13 @@ def _lmer(parser: Parser) -> None:
         choices=["Satterthwaite", "Kenward-Roger"],
         help="degrees of freedom and p values by this method; Kenward-Roger needs --reml",
     )
+    add("--weights", metavar="COLUMN", help="a row's residual variance is divided by its weight")
+    add("--offset", metavar="COLUMN", help="added to the linear predictor")
+    add(
+        "--tables",
+        metavar="FOLDER",
+        help="also write the whole fit there, as CSV: fit, fixed, covariance, random, correlations, modes",
+    )
     add(
         "--out",
         metavar="FILE",
