@@ -108,6 +108,8 @@ WRONG = {
     "units in cells": (WHOLE.assign(rt=WHOLE.rt.astype(str) + " ms"), r"rt is named like a time.* ms, are no"),
     "words lost, n": (WHOLE[WHOLE.word_nr != 5].rename(columns={"word_nr": "n"}), "no word before 6"),
     "clock times": (WHOLE.assign(rt=RISING), "are they clock times"),
+    "one reader in tenths of ms": (WHOLE.assign(rt=WHOLE.rt.mask(WHOLE.participant == "p03", 10 * WHOLE.rt)), "1 subjects have times of another size: p03"),
+    "zeros before half of the numbers": (WHOLE.assign(participant=WHOLE.participant.where(WHOLE.index % 2 == 0, WHOLE.participant.str.replace("p0", "p"))), "in two ways: 'p01' and 'p1'"),
     "ticks": (WHOLE.assign(rt=WHOLE.rt // 16), "rt is named like a time, but its values, such as 21, are no"),
     "a reader of means": (pd.concat([WHOLE, MEANS]), "'MEAN' are the means of the other subjects"),
     "cells merged": (WHOLE.mask(WHOLE.eq(WHOLE.shift()) & WHOLE.columns.isin(NAMES[:2])), "1,764 of 1,776 cells are empty .merged"),
@@ -302,6 +304,19 @@ def test_surprisals_with_decimal_commas_are_read(tmp_path):
         check_words(texts, "words"), tmp_path / "lm.csv", columns=columns
     )
     np.testing.assert_array_equal(np.sort(scored.table.surprisal_bits), np.sort(bits))
+    runs = np.where(np.arange(len(bits)) // 40 == 1, 7.5, bits)  # 40 words with one value
+    words.assign(mine=bits, other=runs).to_csv(tmp_path / "lm.csv", index=False)
+    status, out, err = described_with(*asked)
+    assert status == 0 and list(yaml.safe_load(out)["lms"]) == ["mine"], err
+    assert re.search(r"# left out: other on lm.csv: .*7\.5.* lms_from", out)
+    words.assign(mine=runs, other=runs).to_csv(tmp_path / "lm.csv", index=False)
+    assert described_with(*asked)[0] == 2
+
+
+def test_a_word_that_may_be_a_lost_one_is_noted(tmp_path):
+    save(WHOLE.assign(word=WHOLE.word.mask(WHOLE.word_nr == 5, "NA")), tmp_path / "a.csv")
+    status, out, err = described_with(tmp_path / "a.csv")
+    assert status == 0 and "# NA stands as a word 3 times: was a word lost there?" in out, err
 
 
 def test_texts_that_end_within_a_sentence_are_noted(tmp_path):

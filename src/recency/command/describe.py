@@ -19,7 +19,7 @@ from readingtimes.own.roles import Scores
 from recency import config as configuration
 from recency.command.lists import CHECKOUT
 from recency.errors import REFUSALS, InputError
-from recency.scoring import plausible, surprisal_table
+from recency.scoring import plausible, results, surprisal_table
 from recency.workflow.config import loading
 
 #: Number of parameters in an LM's name, such as pythia-2.8b.
@@ -164,26 +164,44 @@ def _surprisals(
 def _describe_scores(path: Path, words: pd.DataFrame, scores: Scores) -> list[str]:
     """Return lines on the join and on each LM; a unit that the table does not state becomes the likeliest.
 
-    Raises InputError for surprisals that do not fit the words.
+    LMs whose surprisals do not fit the words are left out; raises InputError if there is no other.
     """
-    lines = []
-    bits_of = {}
-    for number, (lm, column) in enumerate(scores.columns.items()):
-        settings = {"columns": {scores.value: column, **scores.keys}, "missing": 1.0}
-        scored = surprisal_table.score(words, path, unit=scores.unit, **settings)
-        if not number:
-            lines += [*scored.notes, *begin.rows_as_read(words, scored.table, "surprisal")]
-        bits = scored.table.surprisal_bits.to_numpy(float)
-        if not number and not scores.is_stated and scores.value != "probability":
-            likely = plausible.likely_unit(words, bits, scores.unit)
-            if likely != scores.unit:
-                scores.unit = likely
-                scored = surprisal_table.score(words, path, unit=likely, **settings)
-        declared = "probability" if scores.value == "probability" else scores.unit
-        plausible.require_plausible(words, scored, lm=lm, dataset=path.name, unit=declared)
+    lines: list[str] = []
+    bits_of: dict[str, pd.Series] = {}
+    wrong: dict[str, Exception] = {}
+    for lm, column in scores.columns.items():
+        try:
+            scored = _score(path, words, scores, column, is_first=not bits_of)
+            if not bits_of:
+                lines += [*scored.notes, *begin.rows_as_read(words, scored.table, "surprisal")]
+            declared = "probability" if scores.value == "probability" else scores.unit
+            plausible.require_plausible(words, scored, lm=lm, dataset=path.name, unit=declared)
+        except REFUSALS as error:
+            wrong[lm] = error
+            continue
         lines += [f"{lm}: {note}" for note in scored.notes if note.startswith("plausible")]
         bits_of[lm] = scored.table.surprisal_bits
+    if wrong and not bits_of:
+        raise next(iter(wrong.values()))
+    for lm, error in wrong.items():
+        del scores.columns[lm]
+        lines.append(f"left out: {' '.join(str(error).split())}")
     return lines + _swapped(bits_of)
+
+
+def _score(
+    path: Path, words: pd.DataFrame, scores: Scores, column: str, is_first: bool
+) -> results.Result:
+    """Return an LM's surprisal; the first one decides on a unit that the table does not state."""
+    settings = {"columns": {scores.value: column, **scores.keys}, "missing": 1.0}
+    scored = surprisal_table.score(words, path, unit=scores.unit, **settings)
+    if is_first and not scores.is_stated and scores.value != "probability":
+        bits = scored.table.surprisal_bits.to_numpy(float)
+        likely = plausible.likely_unit(words, bits, scores.unit)
+        if likely != scores.unit:
+            scores.unit = likely
+            return surprisal_table.score(words, path, unit=likely, **settings)
+    return scored
 
 
 def _swapped(bits: dict[str, pd.Series]) -> list[str]:

@@ -100,7 +100,8 @@ def require_plausible(
         overrides.refuse("language", name, problem, way_out, where, accept)
     fit = prediction(words, _bits(result.table))
     if contradiction := _contradiction(words, result.table, unit, fit):
-        overrides.refuse("surprisal", name, *contradiction, f"lms → {lm}", accept)
+        where = f"lms → {lm}" + (", or its entry of lms_from" if unit is not None else "")
+        overrides.refuse("surprisal", name, *contradiction, where, accept)
     elif unit is not None and fit is not None:
         result.notes.append(f"plausible: {_compared(fit)}")
 

@@ -45,6 +45,9 @@ def damaged(words: pd.Series) -> list[str]:
 def words(frame: pd.DataFrame) -> list[Finding]:
     """Check words (contract 1): encoding, tokenisation, sentences."""
     problems = [Finding("warning", "encoding", text) for text in damaged(frame.word)]
+    if (lost := frame.word.isin(["NA", "NaN", "N/A", "#N/A", "#NAME?"])).any():
+        text = f"{_some(frame.word[lost])} stands as a word {lost.sum():,} times: was a word lost there?"
+        problems.append(Finding("warning", "words", text))
     bare = frame.word.str.fullmatch(r"[\W_]+")
     if bare.mean() > 0.03:
         text = f"{bare.mean():.0%} of the words are punctuation alone, such as {_some(frame.word[bare])}"
@@ -319,7 +322,7 @@ def _units(frame: pd.DataFrame) -> list[Finding]:
         return []
     problems, median = [], times.median()
     medians = times.groupby(frame.subject).median()
-    odd = medians[(medians < median / 15) | (medians > median * 15)]
+    odd = medians[(medians < median / 15) | (medians > median * 8)]  # some press keys fast
     if len(odd):
         text = f"{len(odd):,} subjects have times of another size: {_some(odd.index)}"
         problems.append(Finding("warning", "units", text))

@@ -278,8 +278,8 @@ def _growing(words: pd.DataFrame, responses: pd.DataFrame) -> tuple[float, int]:
 
 
 def _reader(name: str) -> object:
-    """Normalise a reader's label: a number, or text without case and punctuation."""
-    text = normalize("NFKC", name).strip().casefold()
+    """Normalise a reader's label: a number, or text without case and zeros before its numbers."""
+    text = re.sub(r"(?<![\d.])0+(?=\d)", "", normalize("NFKC", name).strip().casefold())
     return float(text) if re.fullmatch(r"[+-]?\d+(\.\d*)?", text, re.ASCII) else text
 
 

@@ -32,7 +32,7 @@ _ENDS, _CAPITALS = 10, 0.5
 """Sentence ends that are looked at, at least, and the share of them that a capital follows."""
 _RUN = 20
 """Responses in a row of one reader that are the same."""
-_OTHER_UNIT = 15
+_OTHER_UNIT = 8
 """Times that a text's median time is above or below that of all."""
 _FEW = 3
 """Times in another unit, at least: one may be a key that was held."""
