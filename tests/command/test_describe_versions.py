@@ -99,7 +99,7 @@ def test_fillers_without_conditions_are_left_out(tmp_path):
     frame = experiment(filler=lambda k: 101 + k).replace(
         {"Clause": {"fill": ""}, "Freq": {"fill": ""}}
     )
-    status, out, err = described(save(frame.drop(columns="Kind"), tmp_path / "empty.csv"))
+    _, out, _ = described(save(frame.drop(columns="Kind"), tmp_path / "empty.csv"))
     _, entry, words, found = run_entry(out, tmp_path)
     assert entry["options"]["rows"] == {"Clause": ["obj", "subj"], "Freq": ["hi", "lo"]}
     assert words.stimulus.nunique() == 12 and words["item"].nunique() == 48
