@@ -150,6 +150,11 @@ ROW = 0.165
 """Height of a row in inches."""
 
 
+def shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with the interval by which a candidate is judged."""
+    return rows[[INTERVALS[row.data][0] == row.interval for row in rows.itertuples()]]
+
+
 def draw(rows: pd.DataFrame) -> Figure:
     """Draw a row for each candidate, and a panel for each factor that varies.
 
@@ -238,7 +243,7 @@ def _legend(figure: Figure) -> None:
 def write(rows: pd.DataFrame, tests: pd.DataFrame, folder: Path) -> None:
     """Write figure_endpoint (.pdf, .svg, .png, .csv) and table_endpoint (.csv, .html, .tex)."""
     figures = [folder / f"figure_endpoint.{end}" for end in ("pdf", "svg", "png", "csv")]
-    drawn = rows[[INTERVALS[row.data][0] == row.interval for row in rows.itertuples()]]
+    drawn = shown(rows)
     style.write(figures, drawn, draw, drawn)
     pages = [folder / f"table_endpoint.{end}" for end in ("csv", "html", "tex")]
     tables.write(pages, layout(rows, tests), rows)

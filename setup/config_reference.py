@@ -1,9 +1,12 @@
-"""Print config/README.md, the reference of all config keys, from the schemas.
+"""Write config/README.md, the index of all config keys, and a page per table in docs/config/, from the schemas.
 
-.venv/bin/python setup/config_reference.py > config/README.md, after a change in a schema.
+    .venv/bin/python setup/config_reference.py [FOLDER]
+
+After a change in a schema.
 """
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +22,11 @@ INTRODUCTION = """\
 refused before anything runs. The top-level tables define LMs, datasets and experiments; `run` selects the experiments
 to make. [Additions](../docs/additions.md) shows common changes, [the tutorial](../docs/tutorial.md) a new study.
 
-*This page is generated from the schemas (`setup/config_reference.py`).* "Entry of `x`" is a name
-defined in the table `x`; `name → …` is a mapping from names of your choice."""
+*This page and those of the tables are generated from the schemas (`setup/config_reference.py`).* In them, "entry of `x`" is
+a name defined in the table `x`; `name → …` is a mapping from names of your choice.
+
+| table | entries |
+|---|---|"""
 
 
 def kind_of(schema: dict) -> str:
@@ -92,28 +98,44 @@ def rows(schema: dict, definitions: dict, prefix: str = "", depth: int = 0) -> I
                 yield from rows(entry, definitions, f"{prefix}{name}.<name>.", depth + 1)
 
 
-def page() -> str:
-    """Return the page."""
+def pages() -> dict[str, str]:
+    """Return file below the root folder → its content: the index, and a page per table."""
     schema = yaml.safe_load((ROOT / "config.schema.yaml").read_text(encoding="utf-8"))
     schema = registry.complete_schema(schema)
     definitions = schema["$defs"]
     head = ["", "| key | value | meaning |", "|---|---|---|"]
-    lines = [INTRODUCTION, "", "## Settings", *head]
-    tables = []
+    settings: list[str] = []
+    about = {"settings": "Keys outside tables, such as `study`, `run` and `threads`."}
+    tables = {"settings": settings}
     for name, value in schema["properties"].items():
         value = resolved(value, definitions)
         entry = value.get("additionalProperties")
         if isinstance(entry, dict) and (entry := resolved(entry, definitions)).get("properties"):
-            tables.append((name, value, entry))
+            text = " ".join(str(value.get("description", "")).split()).replace("<", "&lt;")
+            about[name] = f"{text[:1].upper()}{text[1:]}.".replace("..", ".")
+            tables[name] = [*rows(entry, definitions)]
         else:
             alone = {"properties": {name: value}, "required": schema.get("required", [])}
-            lines += rows(alone, definitions)
-    for name, value, entry in tables:
-        text = " ".join(str(value.get("description", "")).split()).replace("<", "&lt;")
-        lines += ["", f"## {name}", "", f"{text[:1].upper()}{text[1:]}.".replace("..", ".")]
-        lines += [*head, *rows(entry, definitions)]
-    return "\n".join(lines)
+            settings += rows(alone, definitions)
+    index = [INTRODUCTION]
+    files = {}
+    for name, lines in tables.items():
+        anchor = f'<a id="{name}"></a>'  # of links to this page when it had all keys
+        title = name.capitalize() if name == "settings" else f"`{name}`"
+        index.append(f"| {anchor}[{title}](../docs/config/{name}.md) | {about[name]} |")
+        back = "[All tables](../../config/README.md)"
+        top = [f"# Config: {name}", "", f"{about[name]} {back}", *head]
+        files[f"docs/config/{name}.md"] = "\n".join([*top, *lines, ""])
+    return {"config/README.md": "\n".join([*index, ""])} | files
+
+
+def main() -> None:
+    """Write the pages."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
+    for name, text in pages().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    print(page())
+    main()

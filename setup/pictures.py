@@ -16,8 +16,10 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from recency import config as configuration
+from recency.evaluations.bias_search import figure as bias_search
 from recency.evaluations.length import view as length
 from recency.evaluations.rank_metrics import view as rank_metrics
+from recency.evaluations.reading_times.figure_delta_loglik import differences
 from recency.evaluations.triggering import view as triggering
 from recency.evaluations.word_length import view as word_length
 from recency.figures import comparison, labels, style
@@ -27,6 +29,7 @@ from recency.workflow.config import loading
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 TEXTS = "Description"  # the PNG's key of its texts
+WIDTH = 4.6  # inches, of pictures of differences
 #: Notes on the intervals of figures that a page's table has, too.
 THEORIES = "95 % intervals, subjects and sentences resampled jointly, every draw refitted, new training seeds included; means of 3 seeds"
 SMOLLM2 = "95 % intervals of all pairs of the 15 together, subjects and sentences resampled jointly, every draw refitted"
@@ -50,37 +53,6 @@ def of_open_study(table: pd.DataFrame, experiment: str) -> list[LM]:
     config = loading.load(ROOT, "config/open.yaml")
     there = set(table.lm)
     return described(config, (lm for lm in config["experiments"][experiment]["lms"] if lm in there))
-
-
-def draw_differences(rows: pd.DataFrame, lms: list[LM], baseline: str, note: str) -> Figure:
-    """Draw the difference of each LM's ΔLogLik (difference, low, high, by LM) from that of the baseline."""
-    looks = style.looks(lms, apart=True)
-    figure = style.figure(0.9 + 0.21 * len(lms), width=4.6)
-    axes = figure.add_subplot()
-    axes.axvline(0, color=style.GREY, lw=0.9)
-    for y, lm in enumerate(lms):
-        look, row = looks[lm.lm], rows.loc[lm.lm]
-        axes.plot([row.low, row.high], [y, y], color=look.colour, lw=1.7)
-        axes.plot(row.difference, y, look.marker, mfc=look.face, mec=look.colour, ms=5, zorder=3)
-    axes.set_yticks(range(len(lms)), [lm.label for lm in lms])
-    axes.set_ylim(len(lms) - 0.4, -1.4)
-    widest = max(map(abs, axes.get_xlim()))
-    axes.set_xlim(min(axes.get_xlim()[0], -0.35 * widest), max(axes.get_xlim()[1], 0.35 * widest))
-    arrows = {
-        "va": "center",
-        "size": style.SMALL,
-        "color": style.GREY,
-        "textcoords": "offset points",
-    }
-    axes.annotate(f"← favours {baseline}", (0, -0.9), xytext=(-4, 0), ha="right", **arrows)
-    axes.annotate("favours the LM →", (0, -0.9), xytext=(4, 0), ha="left", **arrows)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
-    axes.xaxis.set_major_formatter(style.tick)
-    axes.set_xlabel(f"ΔLogLik − that of {baseline} (nats)")
-    style.notes(figure, [note])
-    return figure
 
 
 def draw_perplexity(rows: pd.DataFrame, lms: list[LM]) -> Figure:
@@ -140,7 +112,7 @@ def of_theories() -> Figure:
     lms = of_open_study(rows, "theories")
     ends = rows.set_index("lm").rename(columns={"low": "own_low", "high": "own_high"})
     ends = ends.rename(columns={"difference_low": "low", "difference_high": "high"})
-    return draw_differences(ends, lms[1:], lms[0].label, THEORIES)
+    return differences(ends, lms[1:], lms[0].label, THEORIES, WIDTH)
 
 
 def of_theories_by_perplexity() -> Figure:
@@ -162,7 +134,40 @@ def of_smollm2() -> Figure:
         LM(lm.lm, bias, lm.bias, lm.applied, lm.network) for lm, bias in zip(lms, keys, strict=True)
     ]
     rows = rows.rename(index=keys)
-    return draw_differences(rows, named, "no bias", SMOLLM2)
+    return differences(rows, named, "no bias", SMOLLM2, WIDTH)
+
+
+def of_search() -> Figure:
+    """Return the log-likelihood of SmolLM2's biases by decay and weight."""
+    rows = read("pretrained/search.csv").set_index("trial")
+    config = loading.load(ROOT, "config/pretrained.yaml")
+    search = config["searches"]["smollm2"]
+    unbiased, marked = rows.loglik["no bias"], rows.loc["dVM-2024"]
+    trials = rows.drop(index=["no bias", "dVM-2024"])
+    trials = trials.assign(gain=trials.loglik - unbiased)
+    best = trials.loc[trials.gain.idxmax()]
+    names = list(search["parameters"])
+    record = {
+        "lm": "SmolLM2-135M",
+        "responses": ["Provo (items) FP"],
+        "searched": search["parameters"],
+        "bias": dict(best[names]),
+        "trial": best.name,
+        "loglik": best.loglik,
+        "unbiased": unbiased,
+        "marked": {"dVM-2024": {"bias": dict(marked[names]), "loglik": marked.loglik}},
+    }
+    return bias_search.draw(trials, record, bias_search.sentences(trials, record))
+
+
+def of_endpoint() -> Figure:
+    """Return power and size of the candidate endpoints, by the benchmark's code."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        import endpoint_views
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+    return endpoint_views.draw(endpoint_views.shown(read("endpoint/candidates.csv")))
 
 
 PICTURES: dict[str, Callable[[], Figure]] = {
@@ -173,6 +178,8 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "open-study/theories_delta_loglik.png": of_theories,
     "open-study/theories_perplexity.png": of_theories_by_perplexity,
     "pretrained/smollm2.png": of_smollm2,
+    "pretrained/search.png": of_search,
+    "endpoint/figure_endpoint.png": of_endpoint,
 }
 
 

@@ -3,12 +3,14 @@
 import html
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
 #: File in the root folder → its page on the site.
 PAGES = {
     "README.md": "index.md",
@@ -17,12 +19,34 @@ PAGES = {
     "config/README.md": "config.md",
 }
 GLOSSARY = "glossary.md"
+#: Folder → rank of its pages in the search, below that of pages which explain.
+BOOSTS = {"forms": 0.5, "config": 0.1}
 _ROW = re.compile(r"^\| (.+?) \| (.+) \|$", re.MULTILINE)
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)\)")
 _NAME = re.compile(r"\[[\w/-]+(\.md|/)\]")  # a link whose text is a file name
 _FENCED = re.compile(r"^(```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"<code>.*?</code>")  # in a table, | is written \|
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.DOTALL)
+
+
+def on_config(config):
+    """Replace folders in the navigation by their pages."""
+    config.nav = list(with_pages_of_folders(config.nav))
+    return config
+
+
+def with_pages_of_folders(nav: list) -> Iterator:
+    """Yield entries of a navigation, with the pages of a folder in place of `folder/`."""
+    for entry in nav:
+        if isinstance(entry, str) and entry.endswith("/"):
+            yield from (f"{entry}{path.name}" for path in sorted((DOCS / entry).glob("*.md")))
+        elif isinstance(entry, dict):
+            yield {
+                title: list(with_pages_of_folders(inner)) if isinstance(inner, list) else inner
+                for title, inner in entry.items()
+            }
+        else:
+            yield entry
 
 
 def on_files(files, config):
@@ -39,6 +63,8 @@ def on_page_markdown(markdown, page, config, files):
     if source == GLOSSARY:
         page.meta["search"] = {"boost": 4}  # the meaning of a term is found first
         markdown = _with_headings(markdown)
+    if boost := BOOSTS.get(source.partition("/")[0]):
+        page.meta["search"] = {"boost": boost}
     return markdown if source in PAGES.values() else linked(markdown, f"docs/{source}", source)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from project import ROOT
+from recency import plugins
 
 DOCS = ROOT / "docs"
 
@@ -18,13 +19,17 @@ def module(name):
     return loaded
 
 
-def test_every_form_is_on_the_page_with_its_picture():
+def test_every_form_has_a_page_and_is_in_the_index():
     made = module("forms_page").pages()
     for name, text in made.items():
         assert (DOCS / name).read_text() == text, "python setup/forms_page.py"
-    assert {f"forms/{path.name}" for path in (DOCS / "forms").iterdir()} == made.keys() - {
-        "forms.md"
-    }
+    index = made.pop("forms.md")
+    assert {f"forms/{path.name}" for path in (DOCS / "forms").iterdir()} == made.keys()
+    for kind in ("attention.biases", "networks.memories"):
+        for name in plugins.names(f"recency.{kind}", "PARAMETERS"):
+            assert f"(forms/{name}.md)" in index and made[f"forms/{name}.md"].startswith(
+                f"# {name}\n"
+            )
 
 
 def test_pictures_are_of_the_weights():
@@ -36,6 +41,15 @@ def test_pictures_are_of_the_weights():
     assert np.allclose(last / last[:, :1], expected, atol=1e-6)
     visible = (page.weights("window")[0] > 0).sum(-1).tolist()
     assert visible == [min(query + 1, 5) for query in range(page.TOKENS)]
+
+
+def test_pictures_are_of_the_memories():
+    """FOFE multiplies a word's influence by α with each further word; a window reads W words."""
+    page = module("forms_page")
+    last = page.influence("fofe")[0, -1].flip(-1).numpy()
+    assert np.allclose(last / last[0], 0.7 ** np.arange(page.TOKENS))
+    reads = (page.influence("log_bilinear")[0] > 0).sum(-1).tolist()
+    assert reads == [min(word + 1, 5) for word in range(page.TOKENS)]
 
 
 def test_the_landing_picture_has_the_network_s_surprisals():

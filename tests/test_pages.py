@@ -20,10 +20,13 @@ CONFIGS = {
     "docs/languages.md": "config/languages.yaml",
     "docs/tutorial.md": "config/demo.yaml",
 }
+#: Pages that are checked together.
+FORMS = "docs/forms/*.md"
 PAGES = [
     str(path.relative_to(ROOT))
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     if re.search(r"^```yaml", path.read_text(encoding="utf-8"), re.MULTILINE)
+    and not path.relative_to(ROOT).match(FORMS)
 ]
 
 
@@ -56,7 +59,7 @@ SUPPLIED = {
 
 def blocks(page: str) -> Iterator[dict]:
     """Yield a page's config examples; those that are no overlay have "keys of …" as their title."""
-    text = (ROOT / page).read_text(encoding="utf-8")
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob(page)))
     for title, block in re.findall(r"^```yaml([^\n]*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         if "keys of" not in title:
             lines = [line for line in block.splitlines() if "needs the package" not in line]
@@ -72,7 +75,7 @@ def place(folder, names):
         path.mkdir() if name.endswith("/") else path.touch()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, FORMS])
 def test_config_examples_of_a_page_are_right(page, tmp_path, monkeypatch):
     config = load(CONFIGS.get(page, "config/open.yaml"))
     recipe = config["recipes"][config["scales"][config["scale"]]["recipe"]]

@@ -16,13 +16,7 @@ OTHERS = {
     "memories.png": "setup/landing.py",
     "open-study/by_corpus.png": "setup/open_study.py",
     "regression_scale.png": "benchmarks",
-    "endpoint/figure_endpoint.png": "a run: endpoint",
     "tutorial.png": "the tutorial's run",
-    "open-study/families.png": "a run: families",
-    "open-study/maze.png": "a run: maze",
-    "open-study/mlm_validation.png": "a run: mlm",
-    "pretrained/search.png": "a run: search_smollm2",
-    "pretrained/serial_position.png": "a run: serial_position",
 }
 
 

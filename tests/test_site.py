@@ -14,6 +14,7 @@ import yaml
 import browsing
 from browsing import browser  # noqa: F401, a fixture
 from project import ROOT
+from recency.evaluations import registry
 
 DOCS = ROOT / "docs"
 TOOLS = ROOT / ".tools" / "docs" / "bin" / "mkdocs"
@@ -27,10 +28,17 @@ Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
 SETTINGS = yaml.load((ROOT / "setup" / "mkdocs.yml").read_text(encoding="utf-8"), Loader)
 
 
+#: Folders whose pages are generated, and listed in the navigation by setup/site.py.
+GENERATED = ("config", "forms")
+
+
 def pages(entries):
     for entry in entries:
-        for target in entry.values():
-            yield from pages(target) if isinstance(target, list) else [target]
+        for target in entry.values() if isinstance(entry, dict) else [entry]:
+            if isinstance(target, str) and target.endswith("/"):
+                yield from (f"{target}{path.name}" for path in (DOCS / target).glob("*.md"))
+            else:
+                yield from pages(target) if isinstance(target, list) else [target]
 
 
 def test_the_navigation_has_every_page_and_the_readme_names_them():
@@ -39,7 +47,12 @@ def test_the_navigation_has_every_page_and_the_readme_names_them():
     there = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
     assert set(listed) == there | from_root and len(set(listed)) == len(listed)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    unnamed = [name for name in there if f"docs/{name.removesuffix('README.md')}" not in readme]
+    unnamed = [
+        name
+        for name in there
+        if f"docs/{name.removesuffix('README.md')}" not in readme
+        and name.partition("/")[0] not in GENERATED
+    ]
     # A part of the site alone, and examples that a page shows.
     assert set(unnamed) == {"api.md", "methods/demo.md", "methods/open.md"}
 
@@ -71,9 +84,28 @@ def test_the_reference_of_the_config_is_the_schemas():
     spec = importlib.util.spec_from_file_location("reference", ROOT / "setup/config_reference.py")
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)
-    made = reference.page()
-    assert (ROOT / "config" / "README.md").read_text(encoding="utf-8") == f"{made}\n"
-    assert "| `endpoint` " in made and "`probe`" in made  # of an experiment; of an evaluation
+    made = reference.pages()
+    for name, text in made.items():
+        assert (ROOT / name).read_text(encoding="utf-8") == text, "python setup/config_reference.py"
+    assert {f"docs/config/{path.name}" for path in (DOCS / "config").iterdir()} == made.keys() - {
+        "config/README.md"
+    }
+    assert "| `endpoint` " in made["docs/config/experiments.md"]
+    keys = {
+        Path(name).stem: re.findall(r"^\| `([^`]+)`", text, re.MULTILINE)
+        for name, text in made.items()
+        if name != "config/README.md"
+    }
+    assert all(len(set(listed)) == len(listed) for listed in keys.values())
+    # Each key of the schema is on exactly one page: that of its table, or that of settings.
+    properties = registry.complete_schema(
+        yaml.safe_load((ROOT / "config.schema.yaml").read_text(encoding="utf-8"))
+    )["properties"]
+    settings = [key for key in keys.pop("settings") if "." not in key]
+    listed = [*settings, *keys]
+    current = [name for name, value in properties.items() if value.get("not") != {}]
+    assert sorted(listed) == sorted(current) and "probe" in settings
+    assert sum(map(len, keys.values())) > 800
 
 
 def test_the_tools_are_pinned_apart_from_the_workflow_s():
@@ -173,9 +205,12 @@ def test_the_search_finds_what_defines_a_term_first(browser, site, tmp_path):  #
     titles = {each["location"]: each["title"] for each in index["docs"]}
     for term, pages in found_by_search(browser, site, list(heads), tmp_path).items():
         best = [titles[each] for each in pages[0][:2] if each.startswith("glossary.html#")]
-        assert heads[term] in best, (term, pages[:3])
-    for form, pages in found_by_search(browser, site, ["linear", "window"], tmp_path).items():
-        assert f"forms.html#{form}" in pages[0], form
+        of_form = pages[0][0] == f"forms/{term.lower()}.html"
+        assert of_form or heads[term] in best, (term, pages[:3])
+    for form, pages in found_by_search(
+        browser, site, ["linear", "window", "fofe"], tmp_path
+    ).items():
+        assert f"forms/{form}.html" in [page[0] for page in pages[:2]], (form, pages[:3])
 
 
 @pytest.mark.merge

@@ -4,6 +4,8 @@ import contextlib
 import io
 import itertools
 import os
+import re
+import shlex
 import subprocess
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 import yaml
 
 from own_corpus import SUBJECTS, ms, readings, right, save, words
-from project import ROOT
+from project import ROOT, copy_project, plan, planned
 from readingtimes.formats import anything
 from readingtimes.parsers import natural_stories
 from recency.command.main import main
@@ -247,6 +249,20 @@ def test_out_and_names_that_are_taken(tmp_path, monkeypatch):
     status, said, _ = described(path, "--out", out)
     assert status == 0 and f"written to {out}" in said and "datasets:" not in said
     assert list(yaml.safe_load(out.read_text())["datasets"]) == ["my_provo"]
+
+
+@pytest.mark.merge
+def test_the_next_command_runs_as_printed(tmp_path, monkeypatch):
+    """With the entry saved under the name in it; `-n` shows the plan."""
+    monkeypatch.chdir(ROOT)
+    _, out, _ = described(save(readings(), tmp_path / "mine.csv"))
+    (printed,) = re.findall("^# next: (.+)$", out, re.MULTILINE)
+    program, target, option, *configs = shlex.split(printed)
+    assert (program, option, configs[-1]) == ("./run", "--configfile", "mine.yaml")
+    project = copy_project(tmp_path / "project")
+    (project / "mine.yaml").write_text(out)
+    run = plan(project, target, configs=configs)
+    assert run.returncode == 0 and "check_dataset" in planned(run.stdout), run.stdout[-3000:]
 
 
 @pytest.mark.parametrize(

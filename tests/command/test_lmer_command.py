@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 
 import recency
@@ -180,7 +181,7 @@ def test_a_damaged_table_is_refused_by_line(name, tmp_path, monkeypatch, capsys)
         (lambda day: ["n/a" if n == 3 else each for n, each in enumerate(day)], "'n/a' of day"),
         (
             lambda day: ["3 d" if n == 3 else each for n, each in enumerate(day)],
-            "line 5: day is '3 d'",
+            "day is '3 d' in line 5, no number (1 such",
         ),
     ],
 )
@@ -215,9 +216,40 @@ def test_what_may_be_no_value_or_another_label_is_said(
     change, said, data, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    change(data.assign(subject="s" + data.subject.astype(str))).to_csv("times.csv", index=False)
+    changed = change(data.assign(subject="s" + data.subject.astype(str)))
+    changed.to_csv("times.csv", index=False)
     assert call("times.csv", FORMULA) == 0
-    assert said in capsys.readouterr().err
+    assert f"data: {said}" in (shown := capsys.readouterr().err) and shown.count("\n") == 1
+    for frame in (changed, pyarrow.Table.from_pandas(changed)):
+        with pytest.warns(recency.InputWarning, match=said) as warned:
+            summary(frame)
+        assert [each.filename for each in warned] == [__file__]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda day: [f"{each},5" for each in day], "day holds numbers as text, such as '0,5'"),
+        (lambda day: [each if n != 3 else "n/a" for n, each in enumerate(day)], "'n/a' in row 3, no"),
+        (lambda day: day.astype(str).astype("category"), "day holds numbers as text, such as '0'"),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_text_in_a_data_frame_are_warned_of(change, said, data):
+    with pytest.warns(recency.InputWarning, match=said):
+        summary(data.assign(day=change(data["day"])))
+
+
+def test_a_data_frame_as_it_should_be_is_not_warned_of(data, recwarn):
+    summary(data.assign(subject=data.subject.map(dict(zip("abcdefgh", map(str, range(8)))))))
+    assert not recwarn.list
+
+
+def test_a_data_frame_with_a_damage_is_refused_by_column(data):
+    again = pd.concat([data, pd.DataFrame([data.columns], columns=data.columns, index=[80])])
+    with pytest.raises(recency.InputError, match="'rt' has .* values, .* such as 'rt' in row 80"):
+        summary(again)
+    with pytest.raises(recency.InputError, match="the data have several columns 'day'"):
+        summary(pd.concat([data, data[["day"]]], axis=1))
 
 
 def test_semicolons_separate_as_commas_do(data, tmp_path, monkeypatch, capsys):

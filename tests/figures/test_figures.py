@@ -320,7 +320,7 @@ def test_missing_parts_are_said(tmp_path):
 def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
     delta = write_delta(tmp_path / "delta_loglik.csv", lms, TWO[:1])
     perplexity = write_perplexity(tmp_path / "perplexity.csv", lms)
-    paths = [[tmp_path / f"{name}.{end}" for end in ("svg", "csv")] for name in "abcd"]
+    paths = [[tmp_path / f"{name}.{end}" for end in ("svg", "csv")] for name in "abcde"]
     asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in TWO]}
     asked["intervals"] = write_intervals(tmp_path / "intervals.csv", lms, TWO[:1])
     show(
@@ -328,13 +328,16 @@ def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
         delta_loglik=delta,
         total=paths[0],
         by_response=paths[1],
+        difference=paths[4],
         baseline="Pythia",
         **asked,
     )
     show(figure_perplexity.main, delta_loglik=delta, perplexity=perplexity, out=paths[2], **asked)
     show(figure_slopes.main, delta_loglik=delta, out=paths[3], **asked)
     for svg, data in paths:
-        assert svg.stat().st_size > 1000 and len(pd.read_csv(data)) == len(lms)
+        is_of_pairs = svg.stem == "e"  # one LM has no difference from another
+        expected = 0 if is_of_pairs else len(lms)
+        assert svg.stat().st_size > 1000 and len(pd.read_csv(data)) == expected
 
 
 def test_data_beside_the_figure_are_its_numbers(tmp_path):
@@ -385,14 +388,15 @@ def write_all(folder: Path) -> None:
     perplexity = write_perplexity(folder / "perplexity.csv", SIX)
     asked = {"lms": [lm(a) for a in SIX], "responses": [response(r) for r in [*TWO, "Dundee FP"]]}
     asked["intervals"] = write_intervals(folder / "intervals.csv", SIX, TWO)
-    total, by_response, scatter, slopes = (
-        [folder / f"{name}.{end}" for end in ("pdf", "svg", "png", "csv")] for name in "tbsl"
+    total, by_response, difference, scatter, slopes = (
+        [folder / f"{name}.{end}" for end in ("pdf", "svg", "png", "csv")] for name in "tbdsl"
     )
     show(
         figure_delta_loglik.main,
         delta_loglik=delta,
         total=total,
         by_response=by_response,
+        difference=difference,
         baseline="Pythia",
         **asked,
     )
@@ -417,7 +421,7 @@ def test_same_data_give_the_same_bytes(tmp_path):
     )
     for name in ("t.csv", "b.csv", "s.csv", "l.csv"):
         assert {"low", "high", "low_over_baseline"} <= set(pd.read_csv(tmp_path / "here" / name))
-    assert len(here) == 19 and [name for name in here if here[name] != there[name]] == []
+    assert len(here) == 23 and [name for name in here if here[name] != there[name]] == []
 
 
 def test_two_rows_of_a_pair_are_an_error(tmp_path):

@@ -46,6 +46,22 @@ def test_differences_stand_about_the_baseline_at_zero(tmp_path):
     assert "of differences simultaneous for all 15 pairs" in said
 
 
+def test_one_column_has_the_differences_and_names_what_each_side_favours(tmp_path):
+    result = read(tmp_path, SIX, TWO)
+    bounds = known(tmp_path, result)
+    rows = figure_delta_loglik.of_totals(bounds)
+    lms = [lm for lm in result.lms if lm.lm in rows.index]
+    with style.use():
+        figure = figure_delta_loglik.differences(rows, lms, "no bias", "a note")
+        said = words(texts(figure))
+    (axes,) = figure.axes
+    assert figure.get_figwidth() == figure_delta_loglik.COLUMN and len(lms) == 5
+    drawn = lines_of(axes, "interval")
+    for name in rows.index:
+        assert tuple(drawn[name][0]) == bounds.pair(name, "Pythia").bounds
+    assert "← favours no bias favours the LM →" in " ".join(said.split())
+
+
 def test_letters_of_groups_are_those_of_the_deciding_intervals(tmp_path):
     result = read(tmp_path, SIX, TWO)
     bounds = known(tmp_path, result)

@@ -57,7 +57,11 @@ def report(folder, names, measures, change=lambda text: text, experiments=1):
         permutation_of(some, responses).to_csv(where / "permutation.csv", index=False)
         figures = {
             k: [where / f"{stem}.svg"]
-            for k, stem in (("total", "figure_a"), ("by_response", "figure_b"))
+            for k, stem in (
+                ("total", "figure_a"),
+                ("by_response", "figure_b"),
+                ("difference", "figure_c"),
+            )
         }
         show(figure_delta_loglik.main, **files, **figures, **asked)
         show(tables_of_fits.table_delta_loglik, **files, out=[where / "table_a.html"], **asked)

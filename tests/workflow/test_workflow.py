@@ -24,6 +24,7 @@ def test_whole_run(finished):
     results = finished / "results" / "tiny" / "cores"
     where = results / "experiments" / "simulated"
     names = ["figure_delta_loglik", "figure_delta_loglik_by_response", "figure_perplexity"]
+    names += ["figure_difference"]
     for name in (*names, "figure_attention_by_distance"):
         for ending in ("pdf", "svg", "png", "csv"):
             assert (where / f"{name}.{ending}").stat().st_size > 200

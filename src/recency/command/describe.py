@@ -83,7 +83,7 @@ def run(file: str, words: str | None, out: str | None) -> None:
         write = partial(item_entry.written, files=paths)
         _refuse_doubtful(file, lines, items, write)
         text = write(items)
-        use = f"./run check_{items.name} --configfile config/open.yaml {out or 'mine.yaml'}"
+        use = _check_command(items.name, out)
     elif scores is not None and not table.roles.measures:
         text = _surprisals(table, other, dataset_info, dataset, scores, lines)
         use = "name it in the `lms` of an experiment"
@@ -94,13 +94,18 @@ def run(file: str, words: str | None, out: str | None) -> None:
         write = partial(begin.written, files=paths, dataset=dataset)
         _refuse_doubtful(file, lines, entry, write)
         text = write(entry)
-        use = f"./run check_{entry.name} --configfile config/open.yaml {out or 'mine.yaml'}"
+        use = _check_command(entry.name, out)
     if out is None:
         print(*_comments([*lines, f"next: {use}"]), text, sep="\n", end="")
         return
     with atomic(out) as part:
         part.write_text(text, encoding="utf-8")
     print("\n".join([*lines, f"written to {out}; next: {use}"]))
+
+
+def _check_command(dataset: str, out: str | None) -> str:
+    """Return the command that checks a dataset, whose entry is in `out` or will be saved."""
+    return f"./run check_{dataset} --configfile config/open.yaml {out or 'mine.yaml'}"
 
 
 def _comments(lines: list[str]) -> list[str]:

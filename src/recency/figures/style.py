@@ -218,6 +218,12 @@ def write_right(axes: Axes, points: float, y: float, text: str, **look) -> None:
     )  # fmt: skip
 
 
+def favours(baseline: str, between: str = "   ") -> str:
+    """Return what the two sides of a difference from a baseline favour, for an axis's label."""
+    named = baseline if len(baseline) <= 16 else "baseline"
+    return f"← favours {named}{between}favours the LM →"
+
+
 def plain_ticks(axes: Axes) -> None:
     """Format the ticks of both axes with as many decimals as they have."""
     for axis in (axes.xaxis, axes.yaxis):

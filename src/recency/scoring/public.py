@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from readingtimes.frames import in_pandas
 from readingtimes.names import nearest
-from readingtimes.strict_tables import in_pandas
 from recency import form_parameters
 from recency.attention import specification
 from recency.errors import InputError
@@ -243,7 +243,7 @@ def surprisal(
 
     Warns
     -----
-    UserWarning
+    InputWarning
         For words with damage (of another encoding, with HTML or percent-encoding), positions without
         a word, and texts that are a single word each.
 

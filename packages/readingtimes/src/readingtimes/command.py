@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from readingtimes import loading
-from readingtimes.errors import InputError
+from readingtimes.errors import InputError, warnings_in_lines
 from readingtimes.files import atomic, write_parquet
 
 
@@ -30,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     describe.add_argument("--words", type=Path, help="the table of words, if `file` has none")
     asked = vars(parser.parse_args(argv))
     try:
-        {"list": _list, "load": _load, "describe": _describe}[asked.pop("command")](**asked)
+        with warnings_in_lines():
+            {"list": _list, "load": _load, "describe": _describe}[asked.pop("command")](**asked)
     except (InputError, OSError) as error:
         print(f"readingtimes: {error}", file=sys.stderr)
         return 2

@@ -91,7 +91,8 @@ def draw(
             lm = shown[number]
             _panel(axes, parts[lm.lm], lm.lm)
             axes.set_title(lm.label, loc="left")
-            axes.set_xlabel(f"\N{MINUS SIGN} {baseline} (nats per {SCALE:,} observations)")
+            unit = f"(nats per {SCALE:,} observations)"
+            axes.set_xlabel(f"\N{MINUS SIGN} {baseline} {unit}\n{style.favours(baseline)}")
     style.notes(figure, words)
     return figure
 

@@ -36,6 +36,7 @@ PRODUCTS = {
         "makes": {
             "total": ("figure_delta_loglik", "ΔLogLik of each LM"),
             "by_response": ("figure_delta_loglik_by_response", "ΔLogLik of each LM, by response"),
+            "difference": ("figure_difference", "Differences of ΔLogLik from the baseline"),
         },
         "reads": [
             "delta_loglik",
@@ -49,6 +50,8 @@ PRODUCTS = {
 }
 
 DASHES = (0, (4, 2))
+COLUMN = 3.3
+"""Width of one of two columns of a page, inches."""
 
 
 def rows_of(lms: Iterable[LM]) -> list[tuple[str, list[LM]]]:
@@ -148,7 +151,9 @@ def bars(
     axes.margins(x=0.02)
     if compared:
         _differences(grid[1], result, bounds, rows, looks)
-        grid[1].set_xlabel(f"\N{MINUS SIGN} {baseline_lm.label} (nats)")
+        label = baseline_lm.label
+        sides = style.favours(label, "\n")
+        grid[1].set_xlabel(f"\N{MINUS SIGN} {label} (nats)\n{sides}")
         for lm in result.lms if seeds is not None else []:
             differences = over_baseline(seeds, lm.lm, baseline, TOTAL) if lm.lm != baseline else []
             _marks(grid[1], differences, rows[lm.lm], looks[lm.lm].colour, lm.lm)
@@ -270,6 +275,50 @@ def _values(
             style.write_right(axes, 90 + wide, rows[lm.lm], ends(pair), weight=weight)
 
 
+def of_totals(bounds: Intervals) -> pd.DataFrame:
+    """Return the differences of totals from the baseline.
+
+    By LM: difference, low and high (the interval that decides), single_low and single_high, nats.
+    """
+    rows = {
+        lm: [interval.value, *interval.bounds, interval.low, interval.high]
+        for (lm, response), interval in bounds.paired.items()
+        if response == TOTAL
+    }
+    names = ["difference", "low", "high", "single_low", "single_high"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis("lm")
+
+
+def differences(
+    rows: pd.DataFrame, lms: list[LM], baseline: str, note: str, width: float = COLUMN
+) -> Figure:
+    """Draw the difference of each LM's ΔLogLik from that of the baseline, for one column of a page.
+
+    `rows` are as returned by `of_totals`; single intervals may be absent. `width` is in inches.
+    """
+    looks = style.looks(lms, apart=True)
+    figure = style.figure(0.9 + 0.21 * len(lms), width=width)
+    axes = figure.add_subplot()
+    axes.axvline(0, color=style.GREY, lw=0.9)
+    for y, lm in enumerate(lms):
+        look, row = looks[lm.lm], rows.loc[lm.lm]
+        line = {"color": look.colour, "zorder": 2}
+        axes.plot([row.low, row.high], [y, y], lw=1.7, gid=f"interval {lm.lm}", **line)
+        if "single_low" in row and (row.single_low, row.single_high) != (row.low, row.high):
+            axes.plot([row.single_low, row.single_high], [y, y], "|", ms=6, mew=0.7, **line)
+        axes.plot(row.difference, y, look.marker, mfc=look.face, mec=look.colour, ms=5, zorder=3)
+    axes.set_yticks(range(len(lms)), [lm.label for lm in lms])
+    axes.set_ylim(len(lms) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    axes.locator_params(axis="x", nbins=5)
+    axes.xaxis.set_major_formatter(style.tick)
+    axes.set_xlabel(f"ΔLogLik \N{MINUS SIGN} that of {baseline} (nats)\n{style.favours(baseline)}")
+    style.notes(figure, [note])
+    return figure
+
+
 def panels(
     result: Comparison,
     bounds: Intervals,
@@ -380,9 +429,10 @@ def main(
     intervals: File,
     total: Files,
     by_response: Files,
+    difference: Files,
     by_seed: File | None = None,
 ) -> None:
-    """Draw totals and panels to the .pdf, .svg, .png of `total` and `by_response`, data to .csv.
+    """Draw totals, panels and differences to the .pdf, .svg, .png of each, data to .csv.
 
     The baseline has the dashed line; published is an LM × response CSV.
     """
@@ -394,4 +444,20 @@ def main(
     rows, seeds = data(result, bounds, paper), interval_files.by_seed(by_seed, result)
     given, is_total = (result, bounds, view.baseline, lost), rows.response == TOTAL
     style.write(total, rows[is_total], bars, *given, seeds, paper.published, empty=result.missing)
+    leads = of_totals(bounds)
+    named = there.label if there else ""
+    together = simultaneous(bounds)
+    ticks = "; ticks: ends of the interval of a single difference" if together else ""
+    note = result.note(f"95 % intervals, {together}{made_by(bounds)}{ticks}")
+    shown = [lm for lm in result.lms if lm.lm in leads.index]
+    style.write(
+        difference,
+        leads.reset_index(),
+        differences,
+        leads,
+        shown,
+        named,
+        note,
+        empty=result.missing,
+    )
     style.write(by_response, rows[~is_total], panels, *given, paper.published, empty=result.missing)

@@ -1,6 +1,7 @@
 """Size and checksum of files as their server states them, before they are downloaded."""
 
 import re
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterable
@@ -48,7 +49,7 @@ def of(url: str) -> Stated:
         for header, value in authorization(url).items():
             request.add_unredirected_header(header, value)
         try:
-            with urllib.request.build_opener(_Stay).open(request, timeout=SECONDS) as answer:
+            with _opener().open(request, timeout=SECONDS) as answer:
                 return _read(answer.headers)
         except urllib.error.HTTPError as error:
             with error:
@@ -62,6 +63,13 @@ def of(url: str) -> Stated:
                 _unreachable.add(host)
             return Stated()
     return Stated()
+
+
+@cache
+def _opener() -> urllib.request.OpenerDirector:
+    """Return the opener of all requests: reading the system's certificates for each takes 15 ms."""
+    encrypted = urllib.request.HTTPSHandler(context=ssl.create_default_context())
+    return urllib.request.build_opener(_Stay, encrypted)
 
 
 def sizes(urls: Iterable[str]) -> dict[str, int | None]:
