@@ -107,6 +107,10 @@ def problems(tag: str = "") -> list[str]:
         "codemeta.json": (json.loads(read("codemeta.json")), codemeta(citation)),
         ".zenodo.json": (json.loads(read(".zenodo.json")), zenodo(citation)),
         "recipe: version": (recipe["context"]["version"], version),
+        "r/DESCRIPTION: version": (
+            re.search(r"^Version: (.+)$", read("r/DESCRIPTION"), re.MULTILINE)[1],
+            version,
+        ),
         "recipe: name": (recipe["package"]["name"], project["name"]),
         "recipe: python_min": (
             f">={recipe['context']['python_min']}",

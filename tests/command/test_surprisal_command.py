@@ -295,6 +295,21 @@ def test_a_terminal_gets_aligned_columns(story, model, capsys, monkeypatch):
     assert shown == [f"{bits:.3f}" for bits in table.surprisal_bits]
 
 
+def test_units_between_marks(story, model, tmp_path, capsys):
+    (tmp_path / "marked.txt").write_text("The |cat sat|\non the| mat\n\nThe| mat\n")
+    found = printed(capsys, "marked.txt", "--model", model, "--units", "|")
+    units = ["The ", "cat sat", "\non the", " mat\n\nThe", " mat"]
+    expected = recency.surprisal("".join(units), model, units=units)
+    assert set(found["item"]) == {"marked.txt"} and found.unit.tolist() == units
+    same(found.assign(item="1"), expected)
+    lines = printed(capsys, "marked.txt", "--model", model, "--units", "|", "--lines")
+    assert list(dict.fromkeys(lines["item"])) == ["marked.txt:1", "marked.txt:2", "marked.txt:4"]
+    last = lines.iloc[-2:]["surprisal_bits"].to_numpy()
+    np.testing.assert_allclose(last, recency.surprisal("The mat", model)["surprisal_bits"], 1e-5)
+    assert main(["surprisal", "marked.txt", "--model", model, "--units", " "]) == 2
+    assert "--units ' ': name a mark" in capsys.readouterr().err
+
+
 def test_a_prefix_and_the_next_words(story, model, tmp_path, capsys):
     found = printed(capsys, story, "--model", model, "--prefix", "on the")
     same(found.assign(item="1"), recency.surprisal(TEXT, model, prefix="on the"))

@@ -30,7 +30,7 @@ def network():
     made = GPT2LMHeadModel(GPT2Config(n_embd=16, n_layer=1, n_head=2, **about))
     with torch.no_grad():
         made.get_output_embeddings().weight *= 9.0
-    return made.eval()
+    return made.double().eval()
 
 
 def brute_force(network, entries, units):
@@ -40,8 +40,7 @@ def brute_force(network, entries, units):
     """
     ids = [0, *(ENTRIES.index(entry) for of_unit in entries for entry in of_unit)]
     with torch.no_grad():
-        logits = network.double()(torch.tensor([ids])).logits[0]
-    network.float()
+        logits = network(torch.tensor([ids])).logits[0]
     p = torch.log_softmax(logits, -1).exp().numpy()
     at, plain, corrected = 0, [], []
     for number, of_unit in enumerate(entries):
@@ -73,9 +72,9 @@ def test_units_are_sums_over_tokens(name, network, tokenizer):
     assert [text[a:b] for a, b in zip(table.start, table.end)] == units
     assert table.tokens.tolist() == [*map(len, entries)]
     expected = brute_force(network, entries, units)
-    np.testing.assert_allclose(table[["surprisal_bits", "corrected_bits"]].T, expected, atol=1e-5)
+    np.testing.assert_allclose(table[["surprisal_bits", "corrected_bits"]].T, expected, atol=1e-6)
     words = recency.surprisal(text, network, tokenizer)
-    assert table.corrected_bits.sum() == pytest.approx(words.corrected_bits.sum(), abs=1e-5)
+    assert table.corrected_bits.sum() == pytest.approx(words.corrected_bits.sum(), abs=1e-6)
 
 
 def test_text_between_spans_is_context(network, tokenizer):

@@ -233,6 +233,12 @@ def _surprisal(parser: Parser) -> None:
         help="context before every text that is read and has no rows: a question, an instruction",
     )
     add(
+        "--units",
+        default=left_out,
+        metavar="MARK",
+        help="score units, which this mark separates in the text, in place of words: | in un|like|ly",
+    )
+    add(
         "--measure",
         dest="measures",
         default=left_out,

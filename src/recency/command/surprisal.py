@@ -28,15 +28,26 @@ def run(
     weights: str = "float32",
     lines: bool = False,
     out: str = table_files.STANDARD,
+    units: str | None = None,
     **settings: Any,
 ) -> None:
-    """Score the words of files and write the table; `settings` are those of `recency.surprisal`."""
+    """Score the words of files and write the table; `settings` are those of `recency.surprisal`.
+
+    `units` is a mark in the texts that separates units, which are scored in place of words.
+    """
     table_files.check_ending(out)
     check(settings)
     described = None if bias is None else parse_bias(bias)
-    words = read_words(files or [table_files.STANDARD], lines)
+    files = files or [table_files.STANDARD]
     opening = {"allow_pickle": allow_pickle, "precision": weights}
-    table_files.write(score(words, model, described, settings, opening), out)
+    if units is None:
+        table = score(read_words(files, lines), model, described, settings, opening)
+    else:
+        items, texts = read_units(files, lines, units)
+        settings["units"] = texts
+        table = score(["".join(of_text) for of_text in texts], model, described, settings, opening)
+        table["item"] = [items[int(number) - 1] for number in table["item"]]
+    table_files.write(table, out)
 
 
 def parse_bias(text: str) -> dict[str, Any]:
@@ -131,28 +142,43 @@ def read_words(files: Sequence[str], lines: bool) -> pd.DataFrame:
 
     from recency.scoring.texts import START, split
 
-    twice = {name for name in files if files.count(name) > 1}
-    if twice:
-        raise InputError(f"{table_files.shown(min(twice))} is named twice")
-    rows: list[tuple[str, int, str]] = []
-    for name in files:
-        before, content = len(rows), table_files.text(name)
-        standard = name == table_files.STANDARD
-        item = "stdin" if standard else os.fsencode(name).decode("utf-8", "replace")
-        if lines:
-            prefix = "" if standard else f"{item}:"
-            for number, line in enumerate(content.split("\n"), 1):
-                rows += [(f"{prefix}{number}", *word) for word in split(line)]
-        else:
-            rows += [(item, *word) for word in split(content)]
-        if len(rows) == before:
-            raise InputError(f"{table_files.shown(name)} has no words")
+    rows = [(item, *word) for item, text in _read_texts(files, lines) for word in split(text)]
     frame = pd.DataFrame(rows, columns=["item", START, "word"])
     return frame.astype({"item": "str", START: "int32", "word": "str"})
 
 
+def read_units(files: Sequence[str], lines: bool, mark: str) -> tuple[list[str], list[list[str]]]:
+    """Return the items, as `read_words` names them, and the units of each, between marks."""
+    if not mark.strip():
+        raise InputError(f"--units {mark!r}: name a mark that separates units, such as |")
+    texts = [(item, text.strip()) for item, text in _read_texts(files, lines)]
+    units = [[unit for unit in text.split(mark) if unit] for _, text in texts]
+    return [item for item, _ in texts], units
+
+
+def _read_texts(files: Sequence[str], lines: bool) -> list[tuple[str, str]]:
+    """Return item and text of files, or of their lines; InputError if a file has no words."""
+    twice = {name for name in files if files.count(name) > 1}
+    if twice:
+        raise InputError(f"{table_files.shown(min(twice))} is named twice")
+    texts = []
+    for name in files:
+        content = table_files.text(name)
+        if not content.strip():
+            raise InputError(f"{table_files.shown(name)} has no words")
+        standard = name == table_files.STANDARD
+        item = "stdin" if standard else os.fsencode(name).decode("utf-8", "replace")
+        if lines:
+            prefix = "" if standard else f"{item}:"
+            numbered = enumerate(content.split("\n"), 1)
+            texts += [(f"{prefix}{number}", line) for number, line in numbered if line.strip()]
+        else:
+            texts.append((item, content))
+    return texts
+
+
 def score(
-    words: pd.DataFrame,
+    words: pd.DataFrame | list[str],
     model: str,
     bias: dict[str, Any] | None,
     settings: dict[str, Any],

@@ -102,7 +102,7 @@ def surprisal(
     tokenizer: Any = None,
     *,
     prefix: str | Iterable[str] = "",
-    units: Iterable | None = None,
+    units: Iterable[Any] | None = None,
     bias: Mapping[str, Any] | None = None,
     bos: bool | str = True,
     unit: str = "bits",

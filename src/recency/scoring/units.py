@@ -16,7 +16,7 @@ from recency.scoring.texts import START, Texts, spaces_of
 UNIT, FROM, TO = "unit", "start", "end"
 
 
-def as_words(texts: Texts, units: Iterable) -> pd.DataFrame:
+def as_words(texts: Texts, units: Iterable[Any]) -> pd.DataFrame:
     """Return the units of texts as a table of words, with the text between them.
 
     Parameters
@@ -62,7 +62,7 @@ def as_words(texts: Texts, units: Iterable) -> pd.DataFrame:
     return table.drop(columns="text")
 
 
-def _spans(text: str, units: Iterable, number: int) -> list[tuple[int, int]]:
+def _spans(text: str, units: Iterable[Any], number: int) -> list[tuple[int, int]]:
     """Return the spans of a text's units."""
     spans: list[tuple[int, int]] = []
     units = _as_list(units, f"units of text {number}")
