@@ -207,6 +207,7 @@ rule seeds:
     "ΔLogLik of LMs trained from several seeds: variance between seeds and between items."
     input:
         unpack(lambda wildcards: regressions.scored_files(study, wildcards.experiment)),
+        words=lambda wildcards: regressions.words_files(study, wildcards.experiment),
     output:
         "<results>/experiments/{experiment}/seeds.csv",
     log:

@@ -48,6 +48,54 @@ def test_theories_of_memory():
     assert "none has an interval that excludes zero" in said("open-study/theories.md")
 
 
+def test_the_memory_of_a_reader():
+    text = said("readers-memory.md")
+    pairs = {}
+    for path in sorted((DOCS / "readers-memory").glob("*.csv")):
+        rows = pd.read_csv(path)
+        rows = rows[(rows.dataset == "all") & rows.against.notna()]
+        for row in rows.itertuples():
+            least, most = (
+                (row.low, row.high) if pd.isna(row.low_all) else (row.low_all, row.high_all)
+            )
+            smallest = 0.5 * row.n / 1000
+            pairs[path.stem, row.lm, row.against] = row.delta_loglik, least, most, smallest
+
+    def written(value, low, high):
+        return f"{value:.0f} ({low:.0f} to {high:.0f})".replace("-", "−")
+
+    own, shown = {}, re.findall(r"\| ([−\d]+ \([^|]*\)) \| ([−\d]+ \([^|]*\)) \|", text)
+    for (name, lm), cells in zip(
+        [(f"own_{lm}", lm) for lm in ("small", "alibi")]
+        + [(f"ucl_{lm}", lm) for lm in ("small", "alibi")],
+        shown,
+        strict=True,
+    ):
+        for cell, other in zip(cells, (lm, f"{lm}-others"), strict=True):
+            *estimate, smallest = pairs[name, f"{lm}-reader", other]
+            assert cell == written(*estimate)
+            own[name, other.endswith("others")] = claims.judge(*estimate[1:], smallest)
+            assert claims.leads(*estimate[1:]) is other.endswith("others")
+    assert own["own_alibi", False] == claims.RULED_OUT
+    assert list(own.values()).count(claims.OPEN) == 3
+    value, low, high, _ = pairs["own_small", "small-others", "small"]
+    assert (
+        f"open as well (Provo, without a bias: {-value:.0f}, {-high:.0f} to {-low:.0f})".replace(
+            "-", "−"
+        )
+        in text
+    )
+    retention = {key[1:]: ends for key, ends in pairs.items() if key[0] == "retention"}
+    assert not any(low > 0 or high < 0 for _, low, high, _ in retention.values())
+    judged = {
+        lm: claims.judge(low, high, smallest)
+        for (lm, against), (_, low, high, smallest) in retention.items()
+        if against == "small-reader"
+    }
+    ruled_out = {lm for lm, claim in judged.items() if claim == claims.RULED_OUT}
+    assert len(judged) == 5 and ruled_out == {"small-fading-2", "small-fading-8"}
+
+
 def test_entropy_beyond_surprisal():
     rows = pd.read_csv(DOCS / "surprisal" / "word_entropy.csv")
     assert len(rows) == 6 and ((rows.low < 0) & (rows.high > 0)).all()

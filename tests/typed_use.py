@@ -1,5 +1,6 @@
 """A user's script for the type checker: `make lint` reads it with mypy --strict, nothing runs it."""
 
+import warnings
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -49,6 +50,7 @@ def fit(data: pd.DataFrame) -> str:
     predicted: pd.Series = models[1].predict(data, random=False)
     print(table, intervals, predicted, models[1].simulate(2), models[1].contrasts("x"))
     assert_type(models[0].loglik, float)
+    warnings.simplefilter("error", recency.InputWarning)
     return models[1].summary()
 
 

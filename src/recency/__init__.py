@@ -11,6 +11,7 @@
     recency.explore(words, ...)                show words, surprisals and reading times as a page
     recency.permutation_test(a, b, ...)        compare two models' losses of the same observations
     recency.InputError                         raised for invalid input
+    recency.InputWarning                       warns of doubtful input, which is read
 
 `import recency` loads none of them: each is loaded at its first use.
 """

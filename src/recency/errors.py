@@ -1,10 +1,13 @@
-"""The error class for users, and the page of the documentation about an error."""
+"""The classes of errors and warnings for users, and the page of the documentation about an error."""
 
 import traceback
 
 from crosslmm.errors import InputError as InputError  # noqa: PLC0414, one class for both
 from readingtimes import errors as reading_errors
+from readingtimes.errors import InputWarning as InputWarning  # noqa: PLC0414
 from readingtimes.errors import first_line as first_line  # noqa: PLC0414
+from readingtimes.errors import warn as warn  # noqa: PLC0414
+from readingtimes.errors import warnings_in_lines as warnings_in_lines  # noqa: PLC0414
 
 #: The errors of invalid input: of this package and crosslmm, and of readingtimes.
 REFUSALS = (InputError, reading_errors.InputError)

@@ -154,6 +154,9 @@ LINES = PLAIN.splitlines()
 FILES = {
     "comments above": ("# made by a program\n# 12 readers, of 3\n" + PLAIN, None),
     "aligned by spaces": (WHOLE.to_string(index=False), None),
+    "tildes": (WHOLE.to_csv(index=False, sep="~"), None),
+    "Markdown": ("\n".join(["|" + "|".join(NAMES) + "|", "|:-|" + " -: |" * 4, *(f"| {' | '.join(map(str, row))} |" for row in WHOLE.to_numpy())]), None),
+    "a database's shell": ("\n".join([" | ".join(NAMES), "+".join(["---"] * 5), *(" | ".join(map(str, row)) for row in WHOLE.to_numpy()), "(1776 rows)"]), None),
     "spaces before quotes": ("\n".join('"' + '", "'.join(row.split(",")) + '"' for row in WHOLE.assign(word=WHOLE.word.str.replace(",", ";")).to_csv(index=False).splitlines()) + "\n", None),
     "columns of JSON": (WHOLE.to_json(), None),
     "columns and rows of JSON": (WHOLE.to_json(orient="split"), None),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 
 import recency
@@ -85,6 +86,32 @@ def test_p_values_are_printed_and_written(data, tmp_path, monkeypatch, capsys):
     assert 60 < fixed.loc["day", "df"] < 80 and fixed.loc["day", "p"] < 1e-6
 
 
+def test_the_whole_fit_is_written(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data = data.assign(w=1.0 + data.index % 3, o=data["day"] / 2)
+    written(data, "times.csv")
+    formula = "rt ~ day + (1 + day | subject)"
+    options = ["--weights", "w", "--offset", "o", "--tables", "fit"]
+    assert call("times.csv", formula, *options) == 2
+    assert "--tables fit: no such folder" in capsys.readouterr().err
+    Path("fit").mkdir()
+    assert call("times.csv", formula, *options) == 0
+    fit = recency.lmer(formula, data, engine="search", weights="w", offset="o")
+    assert capsys.readouterr().out == fit.summary() + "\n"
+    tables = {path.stem: pd.read_csv(path) for path in Path("fit").iterdir()}
+    row = tables["fit"].loc[0]
+    assert (row.loglik, row.sigma) == (pytest.approx(fit.loglik), pytest.approx(fit.sigma))
+    assert (row.npar, row.nobs, row.reml, row.converged) == (6, 80, False, True)
+    np.testing.assert_allclose(tables["fixed"].iloc[:, 1:], fit.fixed)
+    np.testing.assert_allclose(tables["covariance"].iloc[:, 1:], fit.covariance)
+    np.testing.assert_allclose(tables["random"].sd, fit.random.sd)
+    pairs = tables["correlations"].set_index(["group", "term", "other"]).correlation
+    wanted = fit.correlations["subject"].loc["(Intercept)", "day"]
+    assert pairs["subject", "day", "(Intercept)"] == pytest.approx(wanted)
+    modes = tables["modes"].pivot(index="level", columns="term", values="mode")
+    np.testing.assert_allclose(modes, fit.modes["subject"][modes.columns])
+
+
 @pytest.mark.parametrize("missing", ["", "NA", "NaN", "."])
 def test_missing_values_are_dropped_and_counted(missing, data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -154,7 +181,7 @@ def test_a_damaged_table_is_refused_by_line(name, tmp_path, monkeypatch, capsys)
         (lambda day: ["n/a" if n == 3 else each for n, each in enumerate(day)], "'n/a' of day"),
         (
             lambda day: ["3 d" if n == 3 else each for n, each in enumerate(day)],
-            "line 5: day is '3 d'",
+            "day is '3 d' in line 5, no number (1 such",
         ),
     ],
 )
@@ -189,9 +216,40 @@ def test_what_may_be_no_value_or_another_label_is_said(
     change, said, data, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    change(data.assign(subject="s" + data.subject.astype(str))).to_csv("times.csv", index=False)
+    changed = change(data.assign(subject="s" + data.subject.astype(str)))
+    changed.to_csv("times.csv", index=False)
     assert call("times.csv", FORMULA) == 0
-    assert said in capsys.readouterr().err
+    assert f"data: {said}" in (shown := capsys.readouterr().err) and shown.count("\n") == 1
+    for frame in (changed, pyarrow.Table.from_pandas(changed)):
+        with pytest.warns(recency.InputWarning, match=said) as warned:
+            summary(frame)
+        assert [each.filename for each in warned] == [__file__]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda day: [f"{each},5" for each in day], "day holds numbers as text, such as '0,5'"),
+        (lambda day: [each if n != 3 else "n/a" for n, each in enumerate(day)], "'n/a' in row 3, no"),
+        (lambda day: day.astype(str).astype("category"), "day holds numbers as text, such as '0'"),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_text_in_a_data_frame_are_warned_of(change, said, data):
+    with pytest.warns(recency.InputWarning, match=said):
+        summary(data.assign(day=change(data["day"])))
+
+
+def test_a_data_frame_as_it_should_be_is_not_warned_of(data, recwarn):
+    summary(data.assign(subject=data.subject.map(dict(zip("abcdefgh", map(str, range(8)))))))
+    assert not recwarn.list
+
+
+def test_a_data_frame_with_a_damage_is_refused_by_column(data):
+    again = pd.concat([data, pd.DataFrame([data.columns], columns=data.columns, index=[80])])
+    with pytest.raises(recency.InputError, match="'rt' has .* values, .* such as 'rt' in row 80"):
+        summary(again)
+    with pytest.raises(recency.InputError, match="the data have several columns 'day'"):
+        summary(pd.concat([data, data[["day"]]], axis=1))
 
 
 def test_semicolons_separate_as_commas_do(data, tmp_path, monkeypatch, capsys):

@@ -322,11 +322,13 @@ def test_figures_and_tables_are_drawn(results, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"levels": ["amb", "other"]}, "levels: 'unamb' is a condition of the data and not listed"),
+        ({"levels": ["amb", "other"]}, "levels: 'other' is no condition of the data; the data have amb, unamb"),
+        ({"levels": ["amb"]}, "levels: 'unamb' is a condition of the data and not listed"),
         ({"levels": ["amb", "unamb", "x"]}, "levels: 'x' is no condition of the data; the data have amb, unamb"),
         ({"by": "conditions"}, "conditions → by: the words have no column conditions"),
         ({"stimulus": "stimulos"}, "conditions → stimulus: the words have no column stimulos"),
-        ({"regions": ["crit"]}, "npz: 0 groups of 'stimulus' have responses on both sides (high: 0 responses, low: 0) in region 'crit'"),
+        ({"regions": ["crit"]}, "→ region: no word has region == 'crit'; region is critical, spillover_1"),
+        ({"contrasts": [CONTRAST | {"low": "condition == 'unam'"}]}, "→ low: no word has condition == 'unam'; condition is amb, unamb"),
         ({"contrasts": [CONTRAST | {"low": "stimulus != ''", "high": "condition == 'amb'"}]}, "words are on both sides"),
         ({"contrasts": [CONTRAST | {"low": "stimulus == '1'", "high": "stimulus == '2'"}]}, "npz: 0 groups"),
     ],

@@ -11,6 +11,8 @@ import recency
 from browsing import browser, opened, walked  # noqa: F401, a fixture
 from explorer_walks import in_browser, walked_pages
 from project import ROOT
+from recency.evaluations.explore import self_contained, view_data
+from recency.scoring.lossy import scanpaths
 
 pytestmark = pytest.mark.merge
 
@@ -262,6 +264,54 @@ def test_arrow_keys_move_from_word_to_word(browser, tmp_path):  # noqa: F811
     assert [word[0] for word in seen[1]["words"] if word[3]] == ["b"]
     assert ["LM", "9"] in seen[1]["details"] and ["LM", "3"] in seen[2]["details"]
     assert ["LM", "4"] in seen[3]["details"] and ["LM", "4"] in seen[4]["details"]  # the last word
+
+
+def test_a_reader_s_path_shows_what_was_in_memory_at_a_word(browser, tmp_path):  # noqa: F811
+    """Against the contexts that scoring uses: fixated before the first fixation of the word, and before it."""
+    words = pd.DataFrame({"word": list("abcdefgh"), "item": list("11111222"), "sentence": 1})
+    words = words.assign(position=[1, 2, 3, 4, 5, 1, 2, 3])
+    paths = {"s1": {"1": [0, 2, 4, 1, 3], "2": [5, 7]}, "s2": {"1": [1, 1, 4]}}
+    fixations = pd.DataFrame(
+        [
+            (subject, item, order, word)
+            for subject, of in paths.items()
+            for item, path in of.items()
+            for order, word in enumerate(path, 1)
+        ],
+        columns=["subject", "item", "order", "word_id"],
+    )
+    contents = view_data.Contents("t", "", [{"key": "lm", "label": "LM"}])
+    shuffled = fixations.sample(frac=1, random_state=1)
+    contents.datasets = [view_data.dataset("d", "D", words, [np.arange(8.0)], None, shuffled)]
+    text = self_contained.page(contents)
+    steps = [
+        {"view": "text", "word": "4"}, {"reader": "s1"}, {"word": "3"}, {"word": "7"}, {"word": "6"},
+        {"reader": "s2", "word": "4"}, {"reader": ""},
+    ]  # fmt: skip
+    walk = {"name": "path", "width": 900, "height": 700, "text": text, "steps": steps}
+    seen = walked_pages(browser, [walk], tmp_path)["path"]["seen"][1:]
+
+    def marked(step, kind):
+        return "".join(word[0] for word in seen[step]["words"] if kind in word[1].split())
+
+    found = [(marked(step, "kept"), marked(step, "lost")) for step in range(len(steps))]
+    assert found == [
+        ("", ""),
+        ("ac", "bd"),
+        ("abc", ""),
+        ("f", "g"),
+        ("", ""),
+        ("b", "acd"),
+        ("", ""),
+    ]
+    assert "s1 came to “e” with fixation 3" in seen[1]["text"]
+    assert "2 of the 4 words" in seen[1]["text"] and "s1 did not fixate “g”" in seen[4]["text"]
+    path = np.array(paths["s1"]["1"])
+    contexts = scanpaths.contexts_of(
+        path, 100 * np.arange(5), np.full(5, 90), 5, scanpaths.ReaderContext()
+    )
+    for step, word in ((1, 4), (2, 3)):
+        assert found[step][0] == "".join("abcde"[k] for k in contexts[word][0])
 
 
 def test_hostile_text_is_text_in_every_view(browser, tmp_path):  # noqa: F811

@@ -71,7 +71,7 @@ def test_measures_of_a_dataset_share_their_clusters():
         ("d", errors([2.0, 5.0], ["s2", "s3"]), errors([0.0, 0.0], ["s2", "s3"])),
         ("e", errors([1.0], ["s1"]), errors([0.0], ["s1"])),
     ]
-    assert list(permutation._pool_clusters(pairs, "subject")) == [0, 1, 1, 2, 3]
+    assert list(permutation._pool_clusters(pairs, "subject", {})) == [0, 1, 1, 2, 3]
     row = compare(pairs, 99, 0)
     assert row["n"] == 5 and row["difference"] == pytest.approx(11 / 5)
     assert row["mse_a"] - row["mse_b"] == pytest.approx(row["difference"])

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crosslmm import factors
 from crosslmm.stats.crossed_samples import Scores, Tables, clustered, of_texts, two_way
-from recency.evaluations.reading_times import delta_loglik, shared_texts
+from recency.evaluations.reading_times import delta_loglik, permutation, seeds, shared_texts
 
 LONG = ["The old clock stopped at noon today.", "Nobody in the village had noticed it."]
 
@@ -62,6 +63,24 @@ def test_an_item_that_has_a_sentence_s_number_is_not_that_sentence(tmp_path):
     assert list(by_item.sentence) == [places.of_item["1"], places.of_item["2"]]
 
 
+def test_cells_of_items_that_are_one_text_are_added(tmp_path):
+    path = words(
+        tmp_path / "w", {"1": LONG, "2": [LONG[0]], "3": ["Quite another story was told."]}
+    )
+    places = shared_texts.find({"d": path})["d"]
+    cells = pd.DataFrame({"subject": list("ssstttuuu"), "sentence": list("123") * 3, "n": 1})
+    cells["delta_loglik"] = [3.0, 1.0, 2.0, 4.0, 0.0, 1.0, 2.0, 5.0, 1.0]
+    cells.attrs["unit"] = "item"
+    tables, by_hand = Tables(), Tables()
+    tables.add(("a",), "d", places.placed(cells, "d"))
+    together = cells.replace({"sentence": {"2": "1"}})
+    together = together.groupby(["subject", "sentence"], as_index=False).sum()
+    by_hand.add(("a",), "d", together)
+    (found,), (expected,) = tables.scores().values(), by_hand.scores().values()
+    assert found.ends() == pytest.approx(expected.ends(), nan_ok=True)
+    assert found.value == expected.value == 19
+
+
 def test_conditions_of_a_stimulus_are_one_text(tmp_path):
     """Versions of one stimulus that share no sentence, in two datasets with the same items."""
     found = {}
@@ -86,17 +105,22 @@ def test_conditions_of_a_stimulus_are_one_text(tmp_path):
     assert list(spr.placed(cells, "spr").text) == list(spr.of_stimulus.values())
 
 
-def test_intervals_given_the_fits_draw_the_conditions_of_a_stimulus_together(tmp_path):
-    """Effects of a stimulus in both of its conditions: intervals are as wide as those by stimulus."""
+@pytest.fixture
+def paired(tmp_path):
+    """Thirty stimuli in two conditions, with effects of their own: words, and cells by sentence and by hand."""
     texts = {f"{k}{c}": [f"{LONG[0]} {'x' * k} {c}"] for k in range(30) for c in "ab"}
-    path = words(tmp_path / "spr", texts)
+    path = words(tmp_path / "words.parquet", texts)
     table = pd.read_parquet(path)
     table.assign(stimulus=table["item"].str[:-1]).to_parquet(path)
-    places = shared_texts.find({"spr": path})
     random = np.random.default_rng(3)
     effects = np.repeat(random.normal(0, 3, 30), 2)
     part = response(random, effects, 12, noise=0.1)
-    by_hand = part.assign(sentence=part.sentence // 2)
+    return path, part, part.assign(sentence=part.sentence // 2)
+
+
+def test_intervals_given_the_fits_draw_the_conditions_of_a_stimulus_together(paired):
+    path, part, by_hand = paired
+    places = shared_texts.find({"spr": path})
     cells = [{"lm": "a", "dataset": "spr", "measure": "t", "design": "d"}]
 
     def width(part, places):
@@ -106,6 +130,39 @@ def test_intervals_given_the_fits_draw_the_conditions_of_a_stimulus_together(tmp
 
     assert width(part, places) == pytest.approx(width(by_hand, None), rel=0.05)
     assert width(part, places) > 1.3 * width(part, None)
+
+
+def test_tests_of_errors_have_the_conditions_of_a_stimulus_in_one_cluster(paired):
+    path, part, by_hand = paired
+    places = shared_texts.find({"spr": path})
+
+    def tested(frame, places):
+        groups = {name: factors.levels(frame[name]) for name in permutation.CLUSTERS}
+        errors = permutation.Errors(frame.delta_loglik.to_numpy() + 2, groups)
+        flat = permutation.Errors(np.ones(len(frame)), groups)
+        return permutation.compare([("spr", errors, flat)], 4000, 0, places=places)
+
+    found, expected, apart = tested(part, places), tested(by_hand, None), tested(part, None)
+    assert found["p"] == pytest.approx(expected["p"])
+    assert found["p_sentence"] == expected["p_sentence"] > 1.2 * apart["p_sentence"]
+
+
+def test_components_of_seeds_have_a_stimulus_as_an_item(paired, tmp_path, monkeypatch):
+    path, part, _ = paired
+    frames = [part, part.assign(delta_loglik=part.delta_loglik + 0.01 * part.subject)]
+    monkeypatch.setattr(delta_loglik, "read_parts", lambda *_: frames)
+    folder = tmp_path / "spr"
+    folder.mkdir()
+    cells = [
+        {"lm": "a", "but_for_seed": "a", "seed": k, "dataset": "spr", "measure": "t", "design": "d"}
+        for k in (1, 2)
+    ]
+    named = path.rename(folder / "words.parquet")
+    seeds.main([], [], tmp_path / "seeds.csv", cells=cells, words=[named])
+    (row,) = pd.read_csv(tmp_path / "seeds.csv").itertuples()
+    assert row.sentences == 30
+    sums = part.groupby(part.sentence // 2).delta_loglik.sum()
+    assert row.se_sentences == pytest.approx(np.sqrt(30) * sums.std(), rel=0.01)
 
 
 def response(random, effects, readers, noise=1.0):

@@ -14,6 +14,7 @@ def fit(estimate, se, sd=2.0, term="surprisal", response="raw", left="time_ms"):
     return {
         "formula": f"{left} ~ 1 + {term}",
         "response": response,
+        "n": {"fit": 500},
         "fixed": [{"term": "(Intercept)", "estimate": 300.0, "se": 9.0}]
         + [{"term": term, "estimate": estimate, "se": se}],
         "scaling": {term: {"mean": 1.0, "sd": sd}},
@@ -32,7 +33,7 @@ def cell(lm, **more):
 
 def test_effects_are_per_bit():
     (row,) = tables_of_fits.effects([fit(10.0, 3.0)], [cell("a")]).itertuples()
-    assert (row.estimate, row.se, row.unit, row.seeds) == (5.0, 1.5, "ms per bit", 1)
+    assert (row.estimate, row.se, row.unit, row.seeds, row.n) == (5.0, 1.5, "ms per bit", 1, 500)
     assert row.low == pytest.approx(5 - 1.96 * 1.5, abs=1e-3)
     units = [
         tables_of_fits.effects([fit(1, 1, **more)], [cell("a")]).unit[0]

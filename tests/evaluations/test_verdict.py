@@ -259,6 +259,27 @@ def test_a_share_of_a_baseline_without_a_gain_is_unknown():
     assert sentences(in_nats)[-1].endswith("10 nats (0.5 nats per 1,000 observations).")
 
 
+def test_a_smallest_effect_in_ms_is_what_such_a_slope_adds(tmp_path):
+    """By the standard errors of the baseline LM's slopes in its table of effects."""
+    known = evidence({"base": 100, "one": 155}, stated={"ms_per_bit": 0.6})
+    assert math.isnan(known.smallest_effect)
+    assert "has no slope" in sentences(known)[-1]
+    rows = [
+        ("base", "UCL SPR", "surprisal", "ms per bit", 0.3, 100),
+        ("base", "UCL FP", "previous_surprisal", "ms per bit", 0.1, 50),
+        ("base", "UCL FP", "surprisal", "ms per bit", 0.2, 50),
+        ("one", "UCL SPR", "surprisal", "ms per bit", 0.9, 100),
+    ]
+    path = tmp_path / "table_effects.csv"
+    columns = ["lm", "response", "term", "unit", "se", "n"]
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
+    slopes = verdict._slopes(path, "base", known.result)
+    found = dataclasses.replace(known, slopes=slopes)
+    assert found.smallest_effect == pytest.approx(2.0 + 2 * 4.5)
+    assert sentences(found)[-1].endswith("11 nats (0.6 ms per bit).")
+    assert verdict._slopes(path, "one", known.result) == []
+
+
 def test_one_lm_is_compared_with_the_regression_without_it():
     assert sentences(evidence({"base": 625}, stated=TENTH)) == [
         (
@@ -362,3 +383,4 @@ def test_checks_that_the_config_overrides_are_part_of_the_verdict():
 def test_another_endpoint_than_the_default_is_named_first():
     content = verdict.answer(evidence({"base": 100, "one": 155}), unasked="it is no mixed model")
     assert content["sentences"][0].endswith(" likelihood, since it is no mixed model.")
+    assert content["brief"][0].startswith("By the conditional likelihood: ")

@@ -67,14 +67,17 @@ def random_evidence(rng):
         None,
         {"relative": float(rng.uniform(0.01, 2))},
         {"nats_per_1000": float(rng.uniform(0, 2))},
+        {"ms_per_bit": float(rng.uniform(0, 2))},
     ]
+    slopes = [(float(se), 2.0) for se in rng.uniform(0.01, 2, int(rng.integers(0, 3)))]
     tests = {
         p: evidences.Test(*rng.uniform(0, 1, 2), bool(rng.random() < 0.5))
         for p in pairs
         if rng.random() < 0.5
     }
     baseline = "m0" if rng.random() < 0.9 else "absent"
-    return Evidence(result, Intervals(own, {}, pairs), tests, {}, baseline, stated[rng.integers(3)])
+    effect = stated[rng.integers(len(stated))]
+    return Evidence(result, Intervals(own, {}, pairs), tests, {}, baseline, effect, slopes)
 
 
 def named(text, names):

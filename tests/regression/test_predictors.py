@@ -12,6 +12,7 @@ from recency.errors import InputError
 from recency.regression import fit as regression
 from recency.regression import prediction, random_effects
 from recency.regression import predictor_names as names
+from recency.regression.coding import raw
 from recency.regression.designs import formula_of
 from recency.regression.inputs import Inputs
 from recency.regression.texts import read_texts, shifted, word_values
@@ -145,6 +146,29 @@ def test_words_before_and_after_by_hand(tmp_path):
         "previous2_length": [0, 0, 0, 0, 0],
     }.items():
         np.testing.assert_array_equal(word_values(in_sentence, name), values, err_msg=name)
+    by_fixation = read_texts(*files, {"B": tmp_path / "lm.parquet"}, "fixation")
+    rows = pd.DataFrame(
+        {
+            "subject": list("ssrrs"),
+            "word_id": [1, 2, 2, 3, 4],
+            "words_since_fixation": [1, 2, 1, 2, 0],
+        }
+    )  # word 3 begins a text; nothing of its text was fixated before 4
+    for name, values in {
+        "previous_length": [3, 3, 4, 0, 0],
+        "previous_surprisal": [0, 0, 2, 0, 0],
+        "previous_surprisal[B]": [0, 0, 2, 0, 0],
+        "previous_kind": ["d", "d", "n", "none", "none"],
+        "length": [4, 1, 1, 5, 1],
+    }.items():
+        np.testing.assert_array_equal(raw(name, rows, by_fixation, "rows"), np.array(values), name)
+    for name, frame in (
+        ("previous2_length", rows),
+        ("next_length", rows),
+        ("previous_length", rows[["subject", "word_id"]]),
+    ):
+        with pytest.raises(InputError, match="with `spillover: fixation`, "):
+            raw(name, frame, by_fixation, "rows")
     assert word_values(in_item, "clozee") is None and word_values(in_item, "next_clozee") is None
     with pytest.raises(InputError, match=r"lm.parquet has no 'entropy_reduction'; did you mean"):
         word_values(in_item, "entropy_reduction")

@@ -73,8 +73,9 @@ def test_positions_may_be_text_but_no_labels(lm, right):
 def test_what_is_no_text_as_it_stands_is_warned_of(texts, said, lm, recwarn):
     recency.surprisal(frame(position=range(1, 10)), lm)
     assert not recwarn.list
-    with pytest.warns(UserWarning, match=said):
+    with pytest.warns(recency.InputWarning, match=said) as warned:
         recency.surprisal(texts, lm)
+    assert {each.filename for each in warned} == {__file__}
 
 
 class OfAnotherLibrary:

@@ -67,7 +67,7 @@ MISTAKES = {
         "designs → spr → of_interest: no fixed effect of the formula is called 'surprisl'; did you "
         "mean 'surprisal'?"
     ),
-    "designs: {spr: {spillover: sentense}}": "'sentense' is not one of ['item', 'sentence']",
+    "designs: {spr: {spillover: sentense}}": "'sentense' is not one of ['item', 'sentence', 'fixation']",
     "designs: {spr: {formula: 'time_ms ~ length + surprisl + (1 | subject)'}}": (
         "designs → spr → formula: no predictor is called 'surprisl'; did you mean 'surprisal'?"
     ),

@@ -93,8 +93,11 @@ datasets:
 """
 
 
-def test_stimuli_of_items_are_crossed_with_readers_by_default():
-    made = study(ITEMS)
+@pytest.mark.parametrize(
+    "options", ["shape: items, columns: {", "columns: {stimulus: nr, condition: c, "]
+)
+def test_stimuli_of_items_are_crossed_with_readers_by_default(options):
+    made = study(ITEMS.replace("shape: items, columns: {", options))
     assert made.endpoint("trials") == "crossed" and made.reason_unasked("trials") == ""
     caption = made.endpoint_caption("trials")
     assert "unseen subjects and items" in caption["endpoint"]
@@ -124,7 +127,8 @@ def test_a_smallest_effect_without_a_unit_is_refused_in_one_line(within, value):
     assert str(raised.value).splitlines()[1:] == [
         (
             f"  {where}: the smallest effect of interest needs a unit: {{nats_per_1000: 0.5}} for nats "
-            "per 1,000 observations, or {relative: 0.1} for a share of the baseline LM's ΔLogLik"
+            "per 1,000 observations, {ms_per_bit: 0.5} for what such a slope adds, or {relative: 0.1} for "
+            "a share of the baseline LM's ΔLogLik"
         )
     ]
 
@@ -138,10 +142,21 @@ def test_an_experiment_overrides_the_smallest_effect_of_the_study():
     config_checks.check(config, SCHEMA)
     setting = products.verdict_settings(Study(config, ROOT, [], True))["smallest_effect"]
     assert setting(SimpleNamespace(experiment="exp1")) == {"relative": 0.2}
-    assert setting(SimpleNamespace(experiment="exp2")) == overlay["smallest_effect"]
-    del config["smallest_effect"]
-    setting = products.verdict_settings(Study(config, ROOT, [], True))["smallest_effect"]
-    assert setting(SimpleNamespace(experiment="exp2")) is None
+
+
+def test_a_smallest_effect_in_ms_needs_slopes_in_ms():
+    overlay = {"experiments": {"exp1": {"smallest_effect": {"ms_per_bit": 0.5}}}}
+    config = merged(load(), overlay)
+    config_checks.check(config, SCHEMA)
+    files = products.verdict_files(Study(config, ROOT, [], True), "exp1")
+    assert files["effects"] == "<results>/experiments/exp1/table_effects.csv"
+    assert "effects" not in products.verdict_files(Study(config, ROOT, [], True), "exp2")
+    logs = merged(load(), overlay | {"designs": {"spr": {"response": "log"}}})
+    with pytest.raises(InputError, match="smallest_effect: ms_per_bit needs .* design spr lacks"):
+        config_checks.check(logs, SCHEMA)
+    stated = {"smallest_effect": {"relative": None, "ms_per_bit": 0.5}}
+    with pytest.raises(InputError, match="smallest_effect: state ms_per_bit in an experiment"):
+        config_checks.check(merged(load(), stated), SCHEMA)
 
 
 def test_each_endpoint_is_declared_once_computed_and_documented():

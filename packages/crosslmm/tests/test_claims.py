@@ -43,13 +43,16 @@ def test_both_directions_are_judged_by_one_rule(low, high, smallest, claim, reve
         ({"relative": 0.1}, 12.0),
         ({"relative": None, "nats_per_1000": 0.5}, 10.0),
         ({"relative": 0}, 0.0),
+        ({"ms_per_bit": 0.6}, 2.0 + 2 * 4.5),
     ],
 )
 def test_the_smallest_effect_in_nats(stated, nats):
-    assert claims.in_nats(stated, 20_000, 120.0) == pytest.approx(nats)
+    slopes = [(0.3, 1.0), (0.2, 2.0)]
+    assert claims.in_nats(stated, 20_000, 120.0, slopes) == pytest.approx(nats)
 
 
 @pytest.mark.parametrize("baseline", [0.0, -3.0, math.nan])
 def test_a_share_of_no_gain_is_unknown(baseline):
     assert math.isnan(claims.in_nats({"relative": 0.1}, 20_000, baseline))
     assert claims.in_nats({"nats_per_1000": 0.5}, 20_000, baseline) == 10
+    assert math.isnan(claims.in_nats({"ms_per_bit": 0.5}, 20_000, baseline))

@@ -1,9 +1,11 @@
-"""Folders of real data, for tests that skip without them (a plugin of pytest)."""
+"""A plugin of pytest: folders of real data, for tests that skip without them, and warnings in lines."""
 
 import os
 from pathlib import Path
 
 import pytest
+
+from readingtimes.errors import warnings_in_lines
 
 #: The folder that holds the project, or a checkout beside the data.
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,3 +28,10 @@ def shared_data() -> Path:
 def mirror() -> Path:
     """Original public files, laid out as <host>/<path> ($RECENCY_TEST_MIRROR)."""
     return _folder("RECENCY_TEST_MIRROR", "mirror")
+
+
+@pytest.fixture(autouse=True)
+def _warnings_in_lines():
+    """Show warnings of input on stderr, as commands and jobs do; `pytest.warns` takes them all the same."""
+    with warnings_in_lines():
+        yield

@@ -1,5 +1,6 @@
 """Corpora by name: what a definition promises, read from copies of the public files."""
 
+import pandas as pd
 import pytest
 
 import readingtimes
@@ -41,6 +42,21 @@ def test_a_file_that_changed_in_the_cache_is_refused(shared_data, tmp_path):
     path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
     with pytest.raises(readingtimes.InputError, match="z3eh6 is another file.*delete it"):
         readingtimes.load("provo", ["FP"], mirrors=[shared_data], cache=tmp_path)
+
+
+def test_the_command_writes_words_and_responses(shared_data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        loading.load, "__kwdefaults__", loading.load.__kwdefaults__ | {"cache": tmp_path}
+    )
+    options = ["load", "provo", "--mirror", str(shared_data), "--csv", "--out", str(tmp_path)]
+    assert command.main([*options, "--words"]) == 0
+    assert [path.name for path in tmp_path.glob("*.csv")] == ["provo.words.csv"]
+    assert command.main([*options, "--measure", "FP"]) == 0
+    words, responses = readingtimes.load("provo", ["FP"], mirrors=[shared_data], cache=tmp_path)
+    for name, table in {"words": words, "FP": responses["FP"]}.items():
+        written = pd.read_csv(tmp_path / f"provo.{name}.csv", keep_default_na=False)
+        assert list(written) == list(table) and written.word.tolist() == table.word.tolist()
+    assert written.time_ms.tolist() == responses["FP"].time_ms.tolist()
 
 
 def test_the_command(tmp_path, capsys):

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from readingtimes.names import nearest
 from recency import __version__
-from recency.errors import REFUSALS, InputError, with_page
+from recency.errors import REFUSALS, InputError, warnings_in_lines, with_page
 from recency.public import extra_of
 
 BIAS = "form:parameter=value:…, as linear:slopes=0.5 or window:width=5:layers=[0,1]"
@@ -46,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             top.parse_args(argv)
         # Files may precede, separate and follow the options.
         try:
-            _run(named, vars(commands[named].parse_intermixed_args(argv[1:])))
+            arguments = vars(commands[named].parse_intermixed_args(argv[1:]))
+            with warnings_in_lines():
+                _run(named, arguments)
             sys.stdout.flush()
         finally:
             _say_notices(named)
@@ -434,6 +436,13 @@ def _lmer(parser: Parser) -> None:
         "--ddf",
         choices=["Satterthwaite", "Kenward-Roger"],
         help="degrees of freedom and p values by this method; Kenward-Roger needs --reml",
+    )
+    add("--weights", metavar="COLUMN", help="a row's residual variance is divided by its weight")
+    add("--offset", metavar="COLUMN", help="added to the linear predictor")
+    add(
+        "--tables",
+        metavar="FOLDER",
+        help="also write the whole fit there, as CSV: fit, fixed, covariance, random, correlations, modes",
     )
     add(
         "--out",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import sys
 import warnings
 from functools import partial
@@ -12,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from readingtimes import parquet_bounds
-from recency.errors import REFUSALS, InputError
+from recency.errors import REFUSALS, InputError, warn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 STANDARD = "-"
-#: Most labels of a column that are no words of texts.
-_FEW = 50
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 #: Missing values in CSV and TSV; "None" and "null" may be levels of a factor.
 MISSING = ["", "NA", "NaN", "nan", "."]
@@ -55,8 +52,8 @@ def read(name: str) -> pd.DataFrame:
     """Read a table by its extension; for standard input, detect Parquet, TSV or CSV.
 
     A row with more or fewer fields than the header, a header that repeats a name or is there again, and
-    another encoding are refused by line. Other values in a column of numbers, and numbers that are written
-    with commas, are reported on stderr.
+    another encoding are refused by line. Missing values in a column of numbers that are written otherwise,
+    and numbers that are written with commas, are warned of. Rows are called by their lines.
     """
     import pandas as pd
 
@@ -84,34 +81,7 @@ def read(name: str) -> pd.DataFrame:
         separator = next((mark for mark in ";\t," if mark in first), separator)
     frame = _plain_table(data, separator)
     frame = _strict(name, data, separator) if frame is None else frame
-    for column in frame:
-        if note := _doubt(frame[column]):
-            _say(f"{shown(name)}: {column} {note}")
     return frame
-
-
-def _doubt(column: pd.Series) -> str:
-    """Describe codes of missing values in a column of numbers, and labels in two spellings; "" without any."""
-    import pandas as pd
-
-    if pd.api.types.is_bool_dtype(column):
-        return ""
-    if pd.api.types.is_numeric_dtype(column):
-        for value in (column.min(), column.max()):
-            if re.fullmatch(r"-?9{3,}(\.0)?", str(value)):
-                others = column[column != value]
-                count = len(column) - len(others) - int(column.isna().sum())
-                if count > 1 and (2 * others.abs().max() < abs(value) or value < 0 <= others.min()):
-                    return f"is {value:g} in {count:,} rows: leave these cells empty if values are missing there"
-        return ""
-    labels = column.drop_duplicates().dropna().astype("str")
-    same = labels.str.casefold().duplicated(keep=False)
-    if same.any() and (len(labels) <= _FEW or same.mean() > 0.5):
-        shown_ = ", ".join(map(repr, sorted(labels[same], key=str.casefold)[:2]))
-        return f"has labels in two spellings, {shown_}, which are different levels"
-    if len(labels) > 2 and labels.str.fullmatch(r"[-+]?\d[\d.,]*\s*[^\d\s]{1,3}").mean() > 0.95:
-        return f"has labels such as {labels.iloc[0]!r}, which are no numbers, but levels"
-    return ""
 
 
 _NUMBERS = 0.3
@@ -142,10 +112,13 @@ def _plain_table(data: bytes, separator: str) -> pd.DataFrame | None:
         return None
     if list(frame.columns) != names or not isinstance(frame.index, pd.RangeIndex) or frame.empty:
         return None
-    if frame.iloc[:, -1].isna().any():
-        lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        if b'"' in data or data.count(separator.encode()) != lines * (len(names) - 1):
-            return None
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    if lines != len(frame) + 1:
+        return None
+    if frame.iloc[:, -1].isna().any() and (
+        b'"' in data or data.count(separator.encode()) != lines * (len(names) - 1)
+    ):
+        return None
     for name in names:
         if not pd.api.types.is_numeric_dtype(frame[name]):  # bool is numeric
             labels = frame[name].drop_duplicates().dropna().astype("str")
@@ -153,7 +126,7 @@ def _plain_table(data: bytes, separator: str) -> pd.DataFrame | None:
             numbers = labels.str.contains(r"^[-+.,\d]*\d").mean() > _NUMBERS
             if numbers or odd.any() or name != name.strip():
                 return None
-    return frame
+    return frame.set_axis(pd.RangeIndex(2, lines + 1, name="line"))
 
 
 def _strict(name: str, data: bytes, separator: str) -> pd.DataFrame:
@@ -174,26 +147,15 @@ def _strict(name: str, data: bytes, separator: str) -> pd.DataFrame:
             plain = columns.numerals(text, style)
             if (plain != text).any():
                 line = text.index[(plain != text).to_numpy()][0]
-                _say(f"{path}: {column.name} is read as numbers, {text[line]!r} as {plain[line]}")
+                warn(f"{path}: {column.name} is read as numbers, {text[line]!r} as {plain[line]}")
             text = pd.to_numeric(plain, errors="coerce")
             if column.spellings:
                 listed = ", ".join(map(repr, column.spellings))
-                _say(f"{path}: {listed} of {column.name}, a column of numbers, are missing values")
+                warn(f"{path}: {listed} of {column.name}, a column of numbers, are missing values")
         elif column.kind == "true or false":
             text = text.str.casefold().map({"true": True, "false": False})
-        elif column.odd is not None:
-            line, value, number = column.odd
-            _say(
-                f"{path}, line {line}: {column.name} is {value!r}, no number ({number:,} such cells of "
-                f"{len(text):,}), so its values are labels; if they are numbers, correct the cells"
-            )
-        frame[column.name] = text.reset_index(drop=True)
-    return pd.DataFrame(frame)
-
-
-def _say(line: str) -> None:
-    """Print a note on a table."""
-    print(line, file=sys.stderr)
+        frame[column.name] = text
+    return pd.DataFrame(frame).rename_axis("line")
 
 
 def check_ending(name: str) -> None:

@@ -95,7 +95,7 @@ def _columns_of_part(
         if not condition or _is_there(name, condition[0], entry, header, measure)
     ]
     if entry["parser"] == "table":
-        read = (*_READ[is_of_items(entry)], measure)
+        read = (*_READ[_has_row_per_item(entry)], measure)
         columns += [name for name, _ in _mapped_columns(entry, part) if name not in read]
     return {name: kinds.get(name, ANY) for name in columns}
 
@@ -133,8 +133,13 @@ def of_predictors(entry: Mapping) -> list[str]:
 
 
 def is_of_items(entry: Mapping) -> bool:
-    """Return whether a dataset is a table of items instead of words."""
-    return entry["parser"] == "table" and entry.get("options", {}).get("shape") == "items"
+    """Return whether a dataset is of an experiment's items: texts are versions of stimuli."""
+    table = entry["parser"] == "table"
+    return table and (_has_row_per_item(entry) or "stimulus" in mapped(entry))
+
+
+def _has_row_per_item(entry: Mapping) -> bool:
+    return entry.get("options", {}).get("shape") == "items"
 
 
 def value_column(dataset: Mapping, measure: str) -> str:

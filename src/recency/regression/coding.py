@@ -17,7 +17,14 @@ from crosslmm.expressions import CODINGS, Expression, evaluate, read
 from crosslmm.formula import Formula
 from recency.errors import InputError
 from recency.regression import predictor_names as names
-from recency.regression.texts import Texts, as_identifier, plain, reader_values, word_values
+from recency.regression.texts import (
+    Texts,
+    as_identifier,
+    fixated_values,
+    plain,
+    reader_values,
+    word_values,
+)
 
 SUMMED = ("surprisal", "corrected", "unigram", "length", "given_length")
 """Measures that are summed over a region of words. next_… has the value of the region's last word;
@@ -120,6 +127,8 @@ def raw(name: str, frame: pd.DataFrame, texts: Texts, path: str | PathLike) -> n
     """Return a column (n,) for the rows of `frame`: of the words, an LM, or the observations."""
     if (of_readers := reader_values(texts, name, frame)) is not None:
         return of_readers
+    if (of_fixated := fixated_values(texts, name, frame, path)) is not None:
+        return of_fixated
     values = word_values(texts, name)
     parts = names.split(name)
     if values is not None:

@@ -29,8 +29,11 @@ CHOICES = {
 }
 SPILLED = ("length", "unigram")
 """Controls that `controls: spillover` also adds for the preceding word."""
-SPILLOVER = ("item", "sentence")
-"""Units within which the preceding or following word is looked up; the first is the default."""
+SPILLOVER = ("item", "sentence", "fixation")
+"""Units within which the preceding or following word is looked up; the first is the default.
+
+With `fixation`, the preceding word is the one that the reader fixated before.
+"""
 
 
 def bases(design: Mapping[str, Any]) -> tuple[str, ...]:

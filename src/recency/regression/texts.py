@@ -39,6 +39,7 @@ class Texts:
     `categories` has the levels of each categorical predictor; a level's indicator is the predictor
     `<name>_<level>`. `unit` (W,) is the unit within which preceding and following words are found,
     `whole` (W,) the stimulus that is resampled as a whole; None where that is the sentence.
+    `by_fixation`: preceding words are those that a reader fixated before.
     """
 
     predictors: dict[str, np.ndarray]
@@ -48,6 +49,7 @@ class Texts:
     files: Files | None = None
     unit: np.ndarray | None = None
     whole: np.ndarray | None = None
+    by_fixation: bool = False
 
 
 def read_texts(
@@ -73,7 +75,8 @@ def read_texts(
     A file with a column `subject` has a value per reader and word, which `reader_values` returns.
 
     `others` are the surprisal files of the LMs that a formula names. With `spillover` `sentence`,
-    preceding words are looked up within the sentence. word_values() reads all other columns
+    preceding words are looked up within the sentence; with `fixation`, `fixated_values` looks them up.
+    word_values() reads all other columns
     of words.
     """
     there = pq.read_schema(words).names
@@ -85,7 +88,7 @@ def read_texts(
         raise InputError(f"{words}: word_id is not the row number; make the file again")
     item = frame["item"].to_numpy()
     same_item = np.append(False, item[1:] == item[:-1])
-    unit = item if spillover == "item" else frame["sentence"].to_numpy()
+    unit = frame["sentence"].to_numpy() if spillover == "sentence" else item
     same_unit = np.append(False, unit[1:] == unit[:-1])
     predictors = {
         "length": frame["word"].str.len().to_numpy(np.float64),
@@ -120,7 +123,8 @@ def read_texts(
     sentence = frame["sentence"].to_numpy()
     units = whole_units(frame)
     whole = None if units.name == "sentence" else units.to_numpy()
-    return Texts(predictors, sentence, item, categories, files, unit, whole)
+    by_fixation = spillover == "fixation"
+    return Texts(predictors, sentence, item, categories, files, unit, whole, by_fixation)
 
 
 def as_identifier(level: object) -> str:
@@ -267,6 +271,40 @@ def reader_values(texts: Texts, name: str, frame: pd.DataFrame) -> np.ndarray | 
     for _ in range(-parts.shift):
         word = _of_rows(table["previous_word_id"], subject, word, path)
     return _of_rows(table[column], subject, word, path)
+
+
+def fixated_values(
+    texts: Texts, name: str, frame: pd.DataFrame, path: str | PathLike
+) -> np.ndarray | None:
+    """Return a column (n,) of the word that the reader had fixated before; None for other columns.
+
+    That word is `words_since_fixation` words before an observation's; without one in the same text, a
+    number is 0 and a text NO_WORD, as a text's first word has.
+
+    Raises
+    ------
+    InputError
+        For words further away than the one fixated before, and observations without eye movements.
+    """
+    parts = split(name)
+    if not texts.by_fixation or not parts.shift or name in frame:
+        return None
+    whole = parts.stem if parts.lm is None else f"{parts.stem}[{parts.lm}]"
+    values = word_values(texts, whole)
+    if values is None:
+        return None
+    if parts.shift != -1 or "words_since_fixation" not in frame:
+        raise InputError(
+            f"{path}: with `spillover: fixation`, {name} needs words_since_fixation, and refers to the word "
+            "fixated before (`previous_…`) alone; take `spillover: item`"
+        )
+    word = frame["word_id"].to_numpy()
+    distance = frame["words_since_fixation"].to_numpy(np.float64)
+    at = word - np.where(distance > 0, distance, len(texts.item)).astype(int)
+    there = (at >= 0) & (texts.item[np.maximum(at, 0)] == texts.item[word])
+    result = values[np.where(there, at, 0)]
+    result[~there] = NO_WORD if values.dtype == object else 0.0
+    return np.nan_to_num(result) if parts.of_lm and values.dtype != object else result
 
 
 def _of_rows(

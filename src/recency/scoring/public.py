@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from readingtimes.frames import in_pandas
 from readingtimes.names import nearest
-from readingtimes.strict_tables import in_pandas
 from recency import form_parameters
 from recency.attention import specification
 from recency.errors import InputError
@@ -21,6 +21,7 @@ from recency.scoring import measures as measure_names
 from recency.scoring import ngram, ngram_likeness
 from recency.scoring import prefixes as prefix_words
 from recency.scoring import surprisal as scoring
+from recency.scoring import units as text_units
 from recency.scoring.alignment import SPACE, UNMARKED
 from recency.scoring.lossy import lossy_settings
 from recency.scoring.next_word import word_entropy_settings
@@ -101,6 +102,7 @@ def surprisal(
     tokenizer: Any = None,
     *,
     prefix: str | Iterable[str] = "",
+    units: Iterable | None = None,
     bias: Mapping[str, Any] | None = None,
     bos: bool | str = True,
     unit: str = "bits",
@@ -145,6 +147,10 @@ def surprisal(
         Context before every text, or one per text, that is read and has no rows: a question, an
         instruction. Split at white space; a space follows it (with `space_after`, only if it ends in
         one). Like earlier words, it leaves the window of a long text.
+    units : list, or list of lists, optional
+        Units that are scored in place of words, of a text or of each text, which are strings: strings that
+        concatenate to the text (morphemes, phrases), or spans (start, end) of its characters, with text
+        between them as context. White space before a unit counts with it. Needs a causal network.
     bias : mapping, optional
         A bias to apply at inference, from `recency.attention.bias`.
     bos : bool or str
@@ -237,7 +243,7 @@ def surprisal(
 
     Warns
     -----
-    UserWarning
+    InputWarning
         For words with damage (of another encoding, with HTML or percent-encoding), positions without
         a word, and texts that are a single word each.
 
@@ -272,12 +278,22 @@ def surprisal(
     0      s1  the               1                -1
     1      s1  sat               2                 0
     """
-    texts = in_pandas(texts)
-    words = as_words(texts, space_after)
-    warn_of(words, bool(prefix))
+    asked = measure_names.check(measures, context)  # before a model is opened
+    if units is None:
+        texts = in_pandas(texts)
+        words = as_words(texts, space_after)
+        warn_of(words, bool(prefix))
+    else:
+        of_words = {"context": context, "lossy": lossy, "scanpath": scanpath}
+        of_words |= {"space_after": space_after, "word_entropy": asked.separate or None}
+        text_units.refuse({**of_words, "rows='tokens'": None if rows == "words" else rows})
+        texts = text_units.as_words(texts, units)
+        words = as_words(texts)
     if scanpath is not None and prefix:
         raise InputError("scanpath: nobody fixated the words of a `prefix`; leave one of them out")
     prefixes = prefix_words.as_prefixes(prefix, words["item"].nunique())
+    if units is not None:  # of strings, which a space separates from the prefix
+        prefixes = [f"{text} " if text.strip() else "" for text in prefixes]
     if any(prefixes) and within == "sentence":
         raise InputError(
             "a prefix precedes each text, and `within: sentence` reads each sentence alone; leave one out"
@@ -305,7 +321,6 @@ def surprisal(
             form_parameters.check(lossy_settings.FORMS, "erasure", erasure)
         settings["lossy"] = lossy_settings.check(lossy)
     settings |= {"scanpath": in_pandas(scanpath), "reader": reader}
-    asked = measure_names.check(measures, context)  # before a model is opened
     reference = None if ngram_lm is None else os.fspath(ngram_lm)
     ngram_likeness.reference(reference, asked, bool(bos), within, rows == "tokens")
     if word_entropy is not None:
@@ -320,6 +335,8 @@ def surprisal(
         if any(prefixes) and isinstance(opened, scoring.Model):
             prefix_words.require_room(opened, prefixes, bos, window)
         given = prefix_words.add(words, prefixes) if any(prefixes) else words
+        if units is not None:
+            text_units.require_whole_tokens(opened, given, leading_space)
         scored = scoring.score_words(given, opened, tokens=rows == "tokens", **settings)
     if any(prefixes):
         scored.table, scored.tokens = prefix_words.remove(words, scored.table, scored.tokens)
@@ -341,7 +358,9 @@ def surprisal(
     columns = scored.table.drop(columns="word_id").set_axis(words.index)
     table = pd.concat([words[keys], columns], axis=1)
     stated = scored.table.attrs  # lossy settings include optimised weights
-    if isinstance(texts, pd.DataFrame) and texts.index.is_unique:
+    if units is not None:
+        table = text_units.table_of(words, table)
+    elif isinstance(texts, pd.DataFrame) and texts.index.is_unique:
         table = table.reindex(texts.index)  # words were scored in the order of their positions
     table.attrs |= {key: stated[key] for key in ("lossy", "dequantised") if key in stated}
     return table

@@ -14,7 +14,6 @@ variants differ at the beginning and the end of a text:
 """
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -22,7 +21,7 @@ import pandas as pd
 
 from readingtimes import checks
 from readingtimes.own.usual_names import is_named
-from recency.errors import InputError
+from recency.errors import InputError, warn
 
 Texts = str | Iterable[str] | Iterable[Iterable[str]] | pd.DataFrame
 Spaces = Iterable[Iterable[bool]]
@@ -119,7 +118,7 @@ def warn_of(words: pd.DataFrame, have_prefix: bool = False) -> None:
             "give each word a row"
         )
     for text in found:
-        warnings.warn(text, stacklevel=3)
+        warn(text)
 
 
 def split(text: str) -> list[tuple[int, str]]:

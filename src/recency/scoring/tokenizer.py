@@ -5,11 +5,10 @@ The begin token before a text: the requested one, or the model's own.
 
 import json
 import re
-import warnings
 from pathlib import Path
 
 from recency.damage import first_damaged
-from recency.errors import REFUSALS, InputError
+from recency.errors import REFUSALS, InputError, warn
 from recency.networks import gguf_files
 from recency.networks.hub import locate
 
@@ -129,7 +128,7 @@ def begin_token(model, bos: bool | str) -> int | None:
 
     Warns
     -----
-    UserWarning
+    InputWarning
         If the model's own begin token opens a turn of a chat, after which a text is improbable.
     """
     number = _find_begin_token(model, bos)[0]
@@ -137,10 +136,9 @@ def begin_token(model, bos: bool | str) -> int | None:
     if CHAT.search(token):
         ends = model.tokenizer.token_to_id(END_OF_DOCUMENT) is not None
         other = f'`bos: "{END_OF_DOCUMENT}"`' if ends else "`bos: false`"
-        warnings.warn(
+        warn(
             f"the begin token {token} opens a turn of a chat, and texts in training do not begin with it; "
-            f"change it with {other}",
-            stacklevel=2,
+            f"change it with {other}"
         )
     return number
 

@@ -240,7 +240,12 @@ def numbers(values: pd.Series) -> np.ndarray:
     if pd.api.types.is_complex_dtype(values):
         raise InputError(f"column {values.name!r} has complex numbers")
     if not pd.api.types.is_numeric_dtype(values):
-        raise InputError(f"column {values.name!r} has {values.dtype} values, not numbers")
+        text = values.astype("str")
+        odd = text[pd.to_numeric(text, errors="coerce").isna()]
+        first = f", such as {odd.iloc[0]!r} in row {odd.index[0]!r}" if len(odd) else ""
+        raise InputError(
+            f"column {values.name!r} has {values.dtype} values, not numbers{first}; convert them"
+        )
     return values.to_numpy(np.float64)
 
 

@@ -5,13 +5,14 @@ words, fixations = readingtimes.load_fixations("provo")
 readingtimes.corpora()                           corpora
 readingtimes.definition("provo")                 files, measures, filters, licence, citation
 readingtimes.InputError                          raised for invalid input
+readingtimes.InputWarning                        warns of input that is read, though doubtful
 """
 
 import importlib
 
 __version__ = "0.1.0"
 _WHERE = dict.fromkeys(("load", "load_fixations", "corpora", "definition"), "loading")
-_WHERE |= {"InputError": "errors"}
+_WHERE |= {"InputError": "errors", "InputWarning": "errors"}
 __all__ = list(_WHERE)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from readingtimes import loading
-from readingtimes.errors import InputError
-from readingtimes.files import write_parquet
+from readingtimes.errors import InputError, warnings_in_lines
+from readingtimes.files import atomic, write_parquet
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -16,8 +16,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the corpora, one a line")
     load = commands.add_parser("load", help="write the words and responses of a corpus as Parquet")
+    load.add_argument("--csv", action="store_true", help="as CSV instead")
     load.add_argument("name", help="a corpus, as `list` has them")
     load.add_argument("--measure", action="append", help="one measure, such as FP; default: all")
+    load.add_argument("--words", action="store_true", help="only the words")
     load.add_argument("--all", action="store_true", help="without the filters of the definition")
     load.add_argument("--mirror", action="append", default=[], help="a folder with copies")
     load.add_argument("--out", type=Path, default=Path(), help="folder to write to")
@@ -28,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     describe.add_argument("--words", type=Path, help="the table of words, if `file` has none")
     asked = vars(parser.parse_args(argv))
     try:
-        {"list": _list, "load": _load, "describe": _describe}[asked.pop("command")](**asked)
+        with warnings_in_lines():
+            {"list": _list, "load": _load, "describe": _describe}[asked.pop("command")](**asked)
     except (InputError, OSError) as error:
         print(f"readingtimes: {error}", file=sys.stderr)
         return 2
@@ -43,12 +46,25 @@ def _list() -> None:
         print(f"{name:24} {language!s:4} {measures:40} {entry.get('cite', '')}")
 
 
-def _load(name: str, measure: list[str] | None, all: bool, mirror: list[str], out: Path) -> None:
-    """Write <name>.words.parquet, and <name>.<measure>.parquet for each measure."""
-    words, responses = loading.load(name, measure, as_published=not all, mirrors=mirror)
-    for part, table in {"words": words, **responses}.items():
-        path = out / f"{name}.{part}.parquet"
-        write_parquet(table, path)
+def _load(
+    name: str,
+    measure: list[str] | None,
+    words: bool,
+    all: bool,
+    mirror: list[str],
+    out: Path,
+    csv: bool,
+) -> None:
+    """Write <name>.words.parquet (.csv), and <name>.<measure>.parquet for each measure."""
+    asked = [] if words else measure
+    text, responses = loading.load(name, asked, as_published=not all, mirrors=mirror)
+    for part, table in {"words": text, **responses}.items():
+        path = out / f"{name}.{part}.{'csv' if csv else 'parquet'}"
+        if csv:
+            with atomic(path) as partial:
+                table.to_csv(partial, index=False, lineterminator="\n")
+        else:
+            write_parquet(table, path)
         print(f"{path}: {len(table):,} rows")
 
 

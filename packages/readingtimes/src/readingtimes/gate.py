@@ -33,7 +33,7 @@ def require_aligned(
     """Raise InputError if mean times correlate with the length of a neighbouring word.
 
     Amplitudes, scores, times of marked regions and of too few words are not tested. Shifted times
-    that the config permits are a warning on stderr.
+    that the config permits are a warning.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def require_usable(
     name : str
         Name of the responses in messages: <dataset>.<measure>.
     accept : collection of str
-        The dataset's `accept`: these checks only warn, on stderr.
+        The dataset's `accept`: these checks only warn.
     offset : int, optional
         The parser's shift of the times in words; None if it has no such option.
     language : str, optional

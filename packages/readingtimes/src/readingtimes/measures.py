@@ -80,6 +80,7 @@ MEASURES = {
             *(r"\bspr\b", r"\brts?\b", r"self ?paced", r"read(ing)? ?times?", r"latency"),
             *(
                 r"lese ?zeit",
+                r"\blz\b",
                 r"reaktions ?zeit",
                 r"leestijd",
                 r"reactietijd",

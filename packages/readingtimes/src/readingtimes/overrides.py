@@ -1,9 +1,8 @@
 """Checks that stop an analysis, and their overrides by name (`accept`)."""
 
-import sys
 from collections.abc import Collection
 
-from readingtimes.errors import InputError
+from readingtimes.errors import InputError, warn
 
 #: Check of a dataset's words and times → statement of its override.
 OF_DATASET = {
@@ -20,7 +19,7 @@ OF_DATASET = {
 def refuse(
     check: str, name: str, problem: str, way_out: str, where: str, accept: Collection[str]
 ) -> None:
-    """Raise an InputError for a failed check, or warn on stderr if the config accepts it.
+    """Raise an InputError for a failed check, or warn if the config accepts it.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ def refuse(
         Names of the checks that may fail.
     """
     if check in accept:
-        print(f"{name}: {problem}. The config permits this (accept: [{check}])", file=sys.stderr)
+        warn(f"{name}: {problem}. The config permits this (accept: [{check}])")
         return
     end = "" if problem.endswith("?") else "."
     raise InputError(

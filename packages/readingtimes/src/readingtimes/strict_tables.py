@@ -7,19 +7,18 @@ import gzip
 import io
 import operator
 import re
-import sys
 import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn
 
 import numpy as np
 import pandas as pd
 
-from readingtimes import at_once, parquet_bounds
+from readingtimes import at_once, errors, parquet_bounds
 from readingtimes.errors import InputError
 from readingtimes.names import hint
 
@@ -28,17 +27,6 @@ LARGEST = 2**31 - 1
 """Largest permitted integer: positions, sentences and word ids are int32."""
 # Invisible characters that are not part of words or names: zero-width characters and soft hyphens.
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad\u200e\u200f"))
-
-
-def in_pandas(data: Any) -> Any:
-    """Return a table of Polars, Arrow or DuckDB as a data frame of pandas, anything else as it is."""
-    if isinstance(data, pd.DataFrame) or not hasattr(data, "__arrow_c_stream__"):
-        return data
-    if not hasattr(data, "columns"):  # a column
-        return data
-    import pyarrow
-
-    return pyarrow.table(data).to_pandas()
 
 
 @dataclass(frozen=True)
@@ -93,7 +81,7 @@ class Table:
             self.fail(self.frame.index[first], f"{column} is {value!r}, {what}{such}")
 
     def without(self, rows: pd.Series, why: str) -> Table:
-        """Drop the rows marked by `rows`, and report their number and the first line on stderr."""
+        """Drop the rows marked by `rows`, and warn with their number and the first line."""
         rows = rows.to_numpy(dtype=bool)
         if not rows.any():
             return self
@@ -163,8 +151,8 @@ def join_tables(path: Path, tables: Iterable[tuple[str, Table]]) -> Table:
 
 
 def warn(path: Path | str, what: str) -> None:
-    """Report a correction or omission on stderr, a job's log."""
-    print(f"{path}: {what}", file=sys.stderr)
+    """Warn of a correction or omission, which commands and jobs show on stderr."""
+    errors.warn(f"{path}: {what}")
 
 
 def read(

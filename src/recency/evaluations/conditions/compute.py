@@ -364,10 +364,10 @@ def order_conditions(there: list, levels: Sequence[Any] | None, where: str) -> l
     lacking = [level for level in there if level not in levels]
     unknown = [level for level in levels if level not in there]
     if lacking or unknown:
-        name = (lacking or unknown)[0]
+        name = (unknown or lacking)[0]
         raise InputError(
             f"{where} → levels: {name!r} is "
-            + ("a condition of the data and not listed" if lacking else "no condition of the data")
+            + ("no condition of the data" if unknown else "a condition of the data and not listed")
             + f"; the data have {', '.join(map(str, order_conditions(there, None, where)))}"
         )
     return list(levels)

@@ -7,6 +7,7 @@ Marks of contrasts, as in the thesis.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -118,6 +119,10 @@ def paired(difference: np.ndarray) -> tuple[float, float]:
     return float(result.statistic), float(result.pvalue)
 
 
+VALUES = 8
+"""Number of a column's values that a message lists."""
+
+
 def sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarray]:
     """Return boolean masks of the words on the high and the low side."""
 
@@ -125,7 +130,16 @@ def sides(words: pd.DataFrame, contrast: Mapping, where: str) -> list[np.ndarray
         if contrast[key] is None:
             return np.ones(len(words), bool)
         result = filters.evaluated(words, f"{where} → {key}", contrast[key])
-        return result.fillna(False).to_numpy(bool)
+        held = result.fillna(False).to_numpy(bool)
+        if not held.any():
+            used = [name for name in re.findall(r"\w+", contrast[key]) if name in words]
+            values = {name: words[name].dropna().astype(str).unique() for name in used}
+            there = "; ".join(
+                f"{name} is {', '.join(found[:VALUES])}" + ", …" * (len(found) > VALUES)
+                for name, found in values.items()
+            )
+            raise InputError(f"{where} → {key}: no word has {contrast[key]}; {there}")
+        return held
 
     region = holds("region")
     high, low = (region & holds(side) for side in ("high", "low"))

@@ -66,6 +66,7 @@ def main(
     frequency: str,
     unigrams: Files = (),
     half_life: File | None = None,
+    fixations: Files = (),
 ) -> None:
     """Write the page.
 
@@ -82,6 +83,8 @@ def main(
         Contract 3 of each training and dataset, in the order of the cells' trainings.
     delta_loglik, intervals, not_run, half_life
         The experiment's tables; `half_life` where memory is measured.
+    fixations
+        Contract 4 of each dataset, where an LM has the contexts of readers.
     out
         The page.
     title, command
@@ -113,6 +116,7 @@ def main(
                 table,
                 [_mean([_bits(path, len(table)) for path in of_lm[lm]]) for lm in keys],
                 None if unigram is None else (frequency, _bits(unigram, len(table))),
+                pd.read_parquet(list(fixations)[number]) if fixations else None,
             )
         )
     places = {about["dataset"]: number for number, about in enumerate(datasets)}

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from readingtimes.frames import in_pandas, warn_of
 from readingtimes.names import nearest
-from readingtimes.strict_tables import in_pandas
 from recency.errors import InputError
 from recency.evaluations.explore import self_contained, view_data
 from recency.evaluations.explore.view_data import Contents, packed
@@ -107,6 +107,9 @@ def explore(
     """
     words, surprisals, times = in_pandas(words), in_pandas(surprisals), in_pandas(times)
     frame = _words(words)
+    for what, table in (("words", words), ("surprisals", surprisals), ("times", times)):
+        if isinstance(table, pd.DataFrame):
+            warn_of(table, what, _ending(table, [BITS, *UNITS]))
     n = len(frame)
     lms = {_stem(c, BITS): _numbers(words[c], f"words: {c}") for c in _ending(words, [BITS])}
     lms |= _surprisals(surprisals, n)

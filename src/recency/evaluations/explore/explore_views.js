@@ -43,7 +43,7 @@
     const colour = (name) => { probe.style.color = `var(--${name})`; return getComputedStyle(probe).color; };
 
     // State: the selection, in the address's fragment
-    const KEYS = ["view", "data", "response", "a", "b", "colour", "page", "word", "search", "x", "y", "range", "has", "pos", ...RANGES, "selected", "likelihood", "unit", "top", "theme"];
+    const KEYS = ["view", "data", "response", "a", "b", "colour", "page", "word", "reader", "search", "x", "y", "range", "has", "pos", ...RANGES, "selected", "likelihood", "unit", "top", "theme"];
     function defaults() {
         const mean = page.ranking.filter(({ response }) => response === (page.responses.length > 1 ? -1 : 0));
         const best = mean.reduce((a, b) => ((b.value ?? -Infinity) > (a?.value ?? -Infinity) ? b : a), null)?.lm ?? 0;
@@ -169,6 +169,22 @@
     }
     const show = (i, more = {}) => go({ view: "text", word: String(i), page: String(pagesOf(now.data).findIndex(({ end }) => i < end)), ...more }).then(() => document.querySelector(".word[tabindex='0']")?.focus());
 
+    // A reader's path to a word: the words before it that this reader had fixated by then.
+    async function path(text, i) {
+        const { data } = now, t = itemOf(i), [start, end] = [data.starts[t], data.starts[t + 1] ?? data.words.length];
+        const of = data.fixations.find(({ reader }) => reader === state.reader), name = [...text.querySelectorAll(".word")];
+        const fixated = of ? (await unpack(of.words)).filter((word) => word >= start && word < end) : [], at = fixated.indexOf(i), seen = new Map();
+        if (at >= 0) fixated.slice(0, at).forEach((word, k) => word < i && seen.set(word, at - k));
+        for (const word of name) {
+            const w = +word.dataset.word, before = at >= 0 && w >= start && w < i;
+            word.classList.toggle("kept", before && seen.has(w));
+            word.classList.toggle("lost", before && !seen.has(w));
+            word.title = before && seen.has(w) ? `fixated ${number(seen.get(w))} fixations before` : "";
+        }
+        $("path").textContent = !of ? "" : at < 0 ? `${state.reader} did not fixate “${data.words[i]}”.`
+            : `${state.reader} came to “${data.words[i]}” with fixation ${number(at + 1)} of this text and had fixated ${number(seen.size)} of the ${number(i - start)} words before it (underlined); the others are pale.`;
+    }
+
     async function details(i) {
         const mine = ++turn, { data } = now, responses = page.responses.filter(({ dataset }) => dataset === now.dataset);
         const head = (texts) => make("thead", {}, make("tr", {}, ...texts.map((text) => make("th", { scope: "col" }, text))));
@@ -210,6 +226,7 @@
                 labelled("Search", search), button("Find next", seek, { id: "find" }), make("span", { id: "hits", role: "status" })));
             const stops = Array.from({ length: 9 }, (_, s) => scale.css(scale.low + ((scale.high - scale.low) * s) / 8)).join(",");
             host.append(make("div", { class: "legend", role: "img", "aria-label": `Colours from ${number(scale.low)} to ${number(scale.high)} ${quantity.unit ?? ""}` }, `≤ ${number(scale.low)}`, make("i", { style: `background:linear-gradient(90deg,${stops})` }), `≥ ${number(scale.high)} ${quantity.unit ?? ""}`, make("i", { class: "none" }), "no value"));
+            if (data.fixations) host.append(make("div", { class: "row" }, choice("reader", "Path of reader", data.fixations.map(({ reader }) => [reader, reader]), "none")), make("p", { id: "path", class: "note", role: "status" }));
             const text = make("div", { class: "text", id: "text", role: "group", "aria-label": `${pages[here].name}; arrow keys move from word to word` });
             const current = +state.word >= pages[here].start && +state.word < pages[here].end && state.word !== "" ? +state.word : pages[here].start;
             for (let i = pages[here].start, sentence = null, line; i < pages[here].end; i++) {
@@ -237,6 +254,7 @@
             host.append(make("div", { class: "reading" }, text, make("aside", { id: "details", "aria-live": "polite" }, paragraph("Point at a word, or move to it with the arrow keys, for the values of all LMs and measures."))),
                 make("p", {}, button("Save SVG", () => figure("svg")), button("Save PNG", () => figure("png"))));
             if (state.word !== "") details(current);
+            return data.fixations && state.reader && state.word !== "" ? path(text, current) : undefined;
         },
 
         async words(host) {

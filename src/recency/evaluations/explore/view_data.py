@@ -119,6 +119,7 @@ def dataset(
     words: pd.DataFrame,
     surprisal: Sequence[np.ndarray | None],
     frequency: tuple[str, np.ndarray] | None = None,
+    fixations: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Return a dataset's words with the surprisal (n,) under each LM.
 
@@ -132,6 +133,9 @@ def dataset(
         In bits, in the order of the LMs; None for an LM without surprisal.
     frequency
         A label with its unit, and a value (n,) per word.
+    fixations
+        Contract 4, where an LM has the contexts of readers: the words of each reader's fixations, in
+        their order within each text.
     """
     items = words["item"].astype(str).to_numpy()
     starts = np.flatnonzero(np.append(True, items[1:] != items[:-1]))
@@ -142,6 +146,10 @@ def dataset(
         parts["pos"] = {"levels": list(levels), "codes": packed(codes)}
     if frequency is not None:
         parts["frequency"] = {"label": frequency[0], "values": packed(frequency[1])}
+    if fixations is not None:
+        ordered = fixations.sort_values(["subject", "item", "order"], kind="stable")
+        paths = ordered.groupby(ordered["subject"].astype(str), sort=True)["word_id"]
+        parts["fixations"] = [{"reader": name, "words": packed(path)} for name, path in paths]
     return {
         "key": key,
         "label": label,

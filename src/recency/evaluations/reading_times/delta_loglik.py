@@ -173,8 +173,7 @@ def totals(
             collected.add((lm, response), sample, frame, training)
         else:
             if places and places[dataset].of_stimulus and not _is_of_items(part):
-                # The conditions of a stimulus are drawn together, as in the crossed bootstrap.
-                part = part.assign(sentence=places[dataset].placed(part, dataset)["text"])
+                part = part.assign(sentence=places[dataset].placed(part, dataset)["sentence"])
             collected.add(lm, response, part, training)
     if isinstance(collected, Tables):
         return collected.scores()

@@ -262,7 +262,7 @@ def compare(
 
     pairs, by_cluster = of_seed[0], {}
     for index, name in enumerate(CLUSTERS, 1):
-        codes = _pool_clusters(pairs, name)
+        codes = _pool_clusters(pairs, name, places or {})
         is_single = codes.max() == codes.min()  # one cluster allows no test
         by_cluster[f"p_{name}"] = math.nan if is_single else p_value(seed + index, codes)
     p = two_way_p(of_seed, places or {})
@@ -319,13 +319,21 @@ def _seed(row: Mapping[str, Any], seed: int) -> int:
     return seed * 2**34 + zlib.crc32(names.encode()) * 4
 
 
-def _pool_clusters(pairs: Sequence[Pair], cluster: str) -> np.ndarray:
-    """Return cluster codes over several responses; a dataset's measures share their clusters."""
+def _pool_clusters(pairs: Sequence[Pair], cluster: str, places: Mapping[str, Places]) -> np.ndarray:
+    """Return cluster codes over several responses.
+
+    A dataset's measures share their clusters, and datasets the sentences that both have. Conditions of
+    a stimulus are one cluster.
+    """
     numbers: dict[tuple[str, str], int] = {}
     codes = []
     for dataset, errors, _ in pairs:
         levels = errors.groups[cluster]
-        shared = [numbers.setdefault((dataset, name), len(numbers)) for name in levels.names]
+        keys = [(dataset, name) for name in levels.names]
+        if cluster == "sentence" and dataset in places:
+            named = pd.DataFrame({"subject": "", "sentence": levels.names})
+            keys = [("", key) for key in places[dataset].placed(named, dataset)["sentence"]]
+        shared = [numbers.setdefault(key, len(numbers)) for key in keys]
         codes.append(np.array(shared)[levels.codes])
     return np.concatenate(codes)
 

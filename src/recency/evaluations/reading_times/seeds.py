@@ -1,6 +1,6 @@
 """ΔLogLik of LMs trained from several seeds: variance between seeds and between items.
 
-An item is a sentence. With d_si an LM's part of ΔLogLik on the exploratory partition for seed s and
+An item is a sentence, or a stimulus in all its conditions. With d_si an LM's part of ΔLogLik on the exploratory partition for seed s and
 sentence i, d_si = mean + seed_s + item_i + residual_si. The variance of the total over I sentences
 and S seeds has one part that only more seeds reduce and one that only more sentences reduce.
 
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
-from recency.evaluations.reading_times import delta_loglik
+from recency.evaluations.reading_times import delta_loglik, shared_texts
 from recency.figures.paths import File, write_csv
 
 COLUMNS = [
@@ -45,6 +45,7 @@ def main(
     *,
     cells: Sequence[Mapping[str, Any]],
     endpoint: str = "conditional",
+    words: Sequence[File] = (),
 ) -> None:
     """Write one row per LM (without its seed) and response, and one per pair of LMs and response.
 
@@ -53,11 +54,15 @@ def main(
     table) differ only in their seed. A pair's row has the difference of the two, for the seeds that
     both have. delta_loglik is the mean over seeds of the sum over sentences; the sds are of that
     sum for one seed; se_seeds and se_sentences are its standard errors by source, and se includes
-    both and the residual's. low and high are its 95 % interval (half_width()).
+    both and the residual's. low and high are its 95 % interval (half_width()). `words` are the datasets'
+    words, in folders of their names.
     """
     by_response: dict[tuple[str, str, str], dict[str, dict[Any, pd.Series]]] = {}
     every = delta_loglik.read_parts(endpoint, full, base)
+    places = shared_texts.of_files(words)
     for cell, parts in zip(cells, every, strict=True):
+        if cell["dataset"] in places:
+            parts = places[cell["dataset"]].placed(parts, cell["dataset"])
         sums = parts.groupby("sentence")["delta_loglik"].agg(lambda part: part.sum(skipna=False))
         response = (cell["dataset"], cell["measure"], cell["design"])
         by_lm = by_response.setdefault(response, {})

@@ -49,14 +49,15 @@ class Places:
 
         Subjects of different datasets are different people. The attribute `unit` of cells says what they
         have in place of a sentence: an item or a stimulus is a text, and another factor's levels are
-        the dataset's own.
+        the dataset's own. Sentences of a stimulus are drawn together.
         """
         unit, kind = cells["sentence"].astype(str), cells.attrs.get(UNIT, "sentence")
         if kind == "sentence":
-            sentence, text = unit.map(self.sentence), unit.map(self.text)
+            text = unit.map(self.text)
+            sentence = text if self.of_stimulus else unit.map(self.sentence)
         else:
             keys = {"item": self.of_item, "stimulus": self.of_stimulus}.get(kind, {})
-            sentence = text = unit.map(keys).fillna(f"{dataset}\t{kind}\t" + unit)
+            sentence = text = unit.map(keys).astype(object).fillna(f"{dataset}\t{kind}\t" + unit)
         subject = f"{dataset}\t" + cells["subject"].astype(str)
         placed = cells.assign(subject=subject, sentence=sentence, text=text)
         placed.attrs = dict(cells.attrs)

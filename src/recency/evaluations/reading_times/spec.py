@@ -22,7 +22,26 @@ def _problems(config, name) -> list[str]:
     problems = _seed_problems(config, entry, where) + _endpoint_problems(config, entry, where)
     problems += _corrected_problems(config, entry, where) + _pair_problems(entry, where)
     problems += _nested_problems(config, entry, where)
+    problems += _slope_problems(config, entry, where)
     return problems + _recovery_problems(config, entry, where)
+
+
+def _slope_problems(config, entry, where) -> list[str]:
+    """Return designs without a slope in ms per bit, if that is the unit of the smallest effect."""
+    if not (entry.get("smallest_effect") or {}).get("ms_per_bit"):
+        return []
+    return [
+        f"{where} → smallest_effect: ms_per_bit needs the predictor `surprisal`, `response: raw` and "
+        f"observations that are independent but for crossed effects, which the design {design} lacks; "
+        "state it as nats_per_1000"
+        for design in entry.get("responses", {})
+        if (formula := _formula(config, design)) is not None
+        and (
+            "surprisal" not in formula.fixed
+            or config["designs"][design]["response"] != "raw"
+            or covered_endpoints.problems(config["designs"][design], "marginal")
+        )
+    ]
 
 
 def _corrected_problems(config, entry, where) -> list[str]:

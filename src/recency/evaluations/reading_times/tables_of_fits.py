@@ -274,6 +274,7 @@ EFFECT_COLUMNS = [
     "low",
     "high",
     "seeds",
+    "n",
 ]
 QUANTILE = 1.959963984540054
 UNITS = {"time_ms": "ms", "amplitude_uv": "µV"}
@@ -325,7 +326,7 @@ def effects(fits: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, str]
     A term of several predictors, or of a function of one, has no unit of its own and is left out. The
     variance of a mean over S seeds is the mean of the fits' plus the seeds' divided by S.
     """
-    found: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    found: dict[tuple[str, ...], list[tuple[float, float, int]]] = {}
     for fit, cell in zip(fits, cells, strict=True):
         unit = _unit(fit)
         for effect in fit.get("fixed", ()):
@@ -335,17 +336,21 @@ def effects(fits: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, str]
             key = tuple(cell[name] for name in ("but_for_seed", "dataset", "measure", "design"))
             found.setdefault(
                 (*key, effect["term"], f"{unit} per {_unit_of_measure(effect['term'])}"), []
-            ).append((effect["estimate"] / scaling["sd"], effect["se"] / scaling["sd"]))
+            ).append(
+                (effect["estimate"] / scaling["sd"], effect["se"] / scaling["sd"], fit["n"]["fit"])
+            )
     rows = []
     for (lm, dataset, measure, design, term, unit), parts in found.items():
-        estimates, errors = np.array(parts).T
+        estimates, errors, fitted = np.array(parts).T
         S = len(estimates)
         between = estimates.var(ddof=1) / S if S > 1 else 0.0
         value, se = float(estimates.mean()), math.sqrt(float((errors**2).mean()) + between)
         ends = {"low": value - QUANTILE * se, "high": value + QUANTILE * se}
         about = {"lm": lm, "dataset": dataset, "measure": measure, "design": design}
         about |= {"term": term, "unit": unit}
-        rows.append(about | {"estimate": value, "se": se, **ends, "seeds": S})
+        rows.append(
+            about | {"estimate": value, "se": se, **ends, "seeds": S} | {"n": int(fitted[0])}
+        )
     more = ["dataset", "measure"]
     return pd.DataFrame(
         rows, columns=[*more, *(c for c in EFFECT_COLUMNS if c not in ("label", "response"))]

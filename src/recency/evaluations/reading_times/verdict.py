@@ -58,6 +58,8 @@ class Evidence:
         The experiment's baseline LM, even if it was not run.
     stated : mapping, optional
         The smallest effect of interest as the config states it: unit → value.
+    slopes : sequence
+        As `crosslmm.stats.claims.in_nats` takes them, where that is in ms per bit.
     """
 
     result: Comparison
@@ -66,6 +68,7 @@ class Evidence:
     baselines: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
     stated: Mapping[str, float | None] | None = None
+    slopes: Sequence[tuple[float, float]] = ()
 
     @cached_property
     def smallest_effect(self) -> float:
@@ -81,7 +84,8 @@ class Evidence:
             or (not pairs and own is not None and own.bounds[0] <= 0)  # one LM: no share to fail
         ):
             return math.nan
-        return claims.in_nats(self.stated, next(observations, math.nan), baseline)
+        n = next(observations, math.nan)
+        return claims.in_nats(self.stated, n, baseline, self.slopes)
 
     @property
     def relative(self) -> float:
@@ -492,6 +496,8 @@ def _stated_effect(evidence: Evidence) -> str:
     if unit == "relative":
         name = evidence.labels.get(evidence.baseline, "the baseline")
         return f"{100 * value:g} % of the ΔLogLik of {name}"
+    if unit == "ms_per_bit":
+        return f"{value:g} ms per bit"
     return f"{value:g} nats per 1,000 observations"
 
 
@@ -501,8 +507,10 @@ def _unknown(evidence: Evidence) -> list[str]:
         return []
     run = evidence.baseline in evidence.order
     reason = "which is not reliably positive" if run else "which was not run"
+    if not evidence.relative:
+        reason = "for which a response has no slope of the baseline LM's surprisal in ms per bit"
     effect = f"The smallest effect of interest, {_stated_effect(evidence)}, {reason},"
-    way_out = "; `smallest_effect: {nats_per_1000: …}` needs no baseline" * bool(evidence.relative)
+    way_out = "; `smallest_effect: {nats_per_1000: …}` needs no baseline"
     return [f"{effect} is unknown; claims are judged with 0 nats{way_out}."]
 
 
@@ -592,8 +600,11 @@ def answer(
             f"{result.likelihood}."
         )
     texts += accepted
+    short = brief(evidence, simulated)
+    if unasked and order:
+        short[0] = f"By the {result.endpoint} likelihood: {short[0]}"
     return {
-        "brief": brief(evidence, simulated),
+        "brief": short,
         "verdict": " ".join(texts),
         "sentences": texts,
         "responses": result.summed,
@@ -624,6 +635,7 @@ def main(
     permutation: File | None = None,
     accepted: Sequence[str] = (),
     unasked: str = "",
+    effects: File | None = None,
 ) -> None:
     """Write verdict.json.
 
@@ -645,15 +657,33 @@ def main(
         The checks that the config overrides, as sentences.
     unasked : str
         Why the endpoint is not the default's, although the config states none; "" if it is.
+    effects : path, optional
+        table_effects.csv, for a smallest effect in ms per bit.
     """
     result = comparison.read(view, delta_loglik)
     bounds = interval_files.read(intervals, result)
     tested, baseline = tests(permutation), view.baseline
-    evidence = Evidence(result, bounds, tested, baselines, baseline, smallest_effect)
+    slopes = _slopes(effects, baseline, result) if effects else ()
+    evidence = Evidence(result, bounds, tested, baselines, baseline, smallest_effect, slopes)
     content = answer(evidence, simulated, view.labels, accepted, unasked)
     with atomic(out) as path:
         text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False)
         path.write_text(text + "\n", encoding="utf-8")
+
+
+def _slopes(effects: File, baseline: str | None, result: Comparison) -> list[tuple[float, float]]:
+    """Return the standard errors of an LM's slopes, and scored observations for each fitted one.
+
+    Empty where a response that is summed has no slope in ms per bit.
+    """
+    rows = pd.read_csv(effects)
+    rows = rows[(rows.lm == baseline) & (rows.term == "surprisal") & (rows.unit == "ms per bit")]
+    of_response = rows.drop_duplicates("response").set_index("response")
+    if not set(result.summed) <= set(of_response.index):
+        return []
+    of_response = of_response.loc[result.summed]
+    scored = result.observations[result.summed] / of_response["n"]
+    return list(zip(of_response["se"], scored, strict=True))
 
 
 def _plain(value: object) -> object:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from recency import damage, devices, heap, lineage
-from recency.errors import REFUSALS, with_page
+from recency.errors import REFUSALS, warnings_in_lines, with_page
 
 #: System error → description and way out.
 REFUSED = {
@@ -37,7 +37,7 @@ AGAIN = "then repeat the command, which continues from the completed jobs"
 
 @contextmanager
 def logged(log: str | os.PathLike) -> Iterator[None]:
-    """Write stderr and tracebacks to the rule's log; for an InputError, only the message.
+    """Write stderr and tracebacks to the rule's log; of an InputError or InputWarning, only the message.
 
     Inside, the process has as many GPUs as the rule asks for, each locked, and sees no others. The
     job's inputs are compared with their records before, and its outputs recorded after it.
@@ -59,7 +59,8 @@ def logged(log: str | os.PathLike) -> Iterator[None]:
     try:
         job = getattr(sys.modules.get("__main__"), "snakemake", None)
         digests = lineage.require(job.input, job.output) if job else {}
-        with devices.reserved(job.resources.get("gpu", 0)) if job else nullcontext():
+        gpus = devices.reserved(job.resources.get("gpu", 0)) if job else nullcontext()
+        with gpus, warnings_in_lines():
             yield
         if job:
             lineage.write(job, digests)

@@ -297,7 +297,11 @@ def _without_source(plan: Plan, lm: str) -> dict:
 
 
 #: Unit → least and largest plausible value.
-SMALLEST_EFFECTS = {"relative": (0.005, 0.5), "nats_per_1000": (0.005, 10)}
+SMALLEST_EFFECTS = {
+    "relative": (0.005, 0.5),
+    "nats_per_1000": (0.005, 10),
+    "ms_per_bit": (0.05, 20),
+}
 STATE_ONE = "write one such as `{relative: 0.1}` before any result is seen"
 
 

@@ -205,18 +205,18 @@ def ranked(study: Study) -> list[str]:
 
 
 def verdict_files(study: Study, experiment: str) -> dict[str, str]:
-    """Return the inputs of an experiment's verdict: the held-out tests, if any."""
+    """Return the inputs of a verdict: the held-out tests and effects, if any."""
     of = f"{EXPERIMENT}/{{}}.csv".replace("{experiment}", experiment).format
     files = {"delta_loglik": of("delta_loglik"), "intervals": of("delta_loglik_intervals")}
-    tested = (
-        {"permutation": of("permutation")} if regressions.comparisons(study, experiment) else {}
-    )
-    return files | tested | {"not_run": "<results>/not_run.csv"}
+    if regressions.comparisons(study, experiment):
+        files["permutation"] = of("permutation")
+    if (study.experiment(experiment).get("smallest_effect") or {}).get("ms_per_bit"):
+        files["effects"] = of("table_effects")
+    return files | {"not_run": "<results>/not_run.csv"}
 
 
 def verdict_settings(study: Study) -> dict:
     """Return keyword → function of wildcards, for the parameters of the verdict's rule."""
-    default = study.config.get("smallest_effect")
     return {
         "lms": lambda wildcards: study.ranked_lms(wildcards.experiment),
         "responses": lambda wildcards: study.all_responses(wildcards.experiment),
@@ -228,7 +228,7 @@ def verdict_settings(study: Study) -> dict:
             if "simulate" in study.config["datasets"][name]
         ],
         "smallest_effect": lambda wildcards: study.experiment(wildcards.experiment).get(
-            "smallest_effect", default
+            "smallest_effect", study.config.get("smallest_effect")
         ),
         "accepted": lambda wildcards: accepted_checks(study, [wildcards.experiment]),
         "unasked": lambda wildcards: study.reason_unasked(wildcards.experiment),

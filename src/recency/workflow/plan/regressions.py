@@ -438,6 +438,10 @@ def inputs(study: Study, experiment: str) -> dict:
     if registry.evaluations()["measured_memory"].applies(study, experiment):
         files["half_life"] = MEMORY.format(experiment=experiment)
     files["surprisals"] = surprisals(study, experiment)
+    if any("reader" in study.lms[lm["lm"]] for lm in study.lms_of(experiment)):
+        files["fixations"] = [
+            f"<results>/datasets/{name}/fixations.parquet" for name in study.datasets_of(experiment)
+        ]
     return files | parted(read)
 
 

@@ -5,7 +5,7 @@ results are seen. That an effect is absent needs a bound just as that it is pres
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 LEADS = "leads"
 LEADS_BY_LESS = "leads by less"
@@ -53,25 +53,32 @@ def leads(low: float, high: float) -> bool:
 
 
 def in_nats(
-    smallest_effect: Mapping[str, float | None] | None, observations: float, baseline: float
+    smallest_effect: Mapping[str, float | None] | None,
+    observations: float,
+    baseline: float,
+    slopes: Sequence[tuple[float, float]] = (),
 ) -> float:
     """Convert a smallest effect of interest, as the config states it, to nats.
 
     Parameters
     ----------
     smallest_effect : mapping, optional
-        Either ``nats_per_1000``, in nats per 1,000 scored observations, or ``relative``, a share
-        of the baseline LM's ΔLogLik. A value of None counts as not given.
+        ``nats_per_1000``, in nats per 1,000 scored observations, ``relative``, a share of the
+        baseline LM's ΔLogLik, or ``ms_per_bit``: what a slope of this size adds to the
+        log-likelihood, b² / (2 SE²) in each response. A value of None counts as not given.
     observations : float
         Number of scored observations.
     baseline : float
         ΔLogLik of the baseline LM in nats; NaN where it was not run.
+    slopes
+        By response: the standard error of the baseline LM's slope in ms per bit, and scored
+        observations for each fitted one.
 
     Returns
     -------
     float
         Nats; 0 where no smallest effect is stated; NaN where it cannot be converted, as a share of
-        a ΔLogLik that is missing or not positive.
+        a ΔLogLik that is missing or not positive, or as a slope without any in ms per bit.
 
     Examples
     --------
@@ -84,4 +91,7 @@ def in_nats(
     ((unit, value),) = stated.items()
     if unit == "nats_per_1000":
         return value * observations / 1000
+    if unit == "ms_per_bit":
+        gains = [scored * (value / se) ** 2 / 2 for se, scored in slopes]
+        return math.fsum(gains) if gains else math.nan
     return value * baseline if baseline > 0 else math.nan

@@ -339,7 +339,8 @@ class Tables:
                 )
                 score, n = frame["delta_loglik"].to_numpy(), frame["n"].to_numpy()
                 totals[seed] = math.fsum(score)
-                cells[where] += (score - totals[seed] / n.sum() * n) / len(seeds)
+                # Cells of two units that are one text are added.
+                np.add.at(cells, where, (score - totals[seed] / n.sum() * n) / len(seeds))
             values = np.array(list(totals.values()))
             S, apart = len(values), np.zeros(len(every))
             if S > 1:

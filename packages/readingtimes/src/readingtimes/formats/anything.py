@@ -133,7 +133,8 @@ def _damage_of(path: Path, kind: str, error: Exception) -> InputError:
     return InputError(f"{path} is no whole {kind} file ({reason}); get it again")
 
 
-_CHOICE = "\t;,| "
+_RARE = "~^:"  # considered if no other separates
+_CHOICE = "\t;,| " + _RARE
 _LOOKED_AT = 30  # lines used to detect the separator
 
 
@@ -359,6 +360,8 @@ def separator_of(text: str) -> str:
     lines = [line for line in text.splitlines()[:_LOOKED_AT] if line.strip()]
     cuts = {}
     for separator in _CHOICE:
+        if separator in _RARE and cuts:
+            break
         try:
             aligned = separator == " "
             rows = list(
@@ -411,6 +414,8 @@ def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> T
     )
     if table is None:
         title = _EXCEL_SEPARATOR.match(text)
+        if (ruled := _without_rule(text)) is not None:
+            return _read_delimited(path, ruled, replace(style, separator="\t"), choose, before=1)
         if title is not None:
             style = replace(style, separator=style.separator or title[1])
             return _read_delimited(path, text[title.end() :], style, choose, before=1)
@@ -421,6 +426,18 @@ def of_text(path: Path, data: bytes, style: Style, choose: Callable = list) -> T
         return _read_delimited(path, text, style, choose, before=comments)
     frame = table.frame.set_axis(named(table.frame.columns), axis=1)
     return replace(table, frame=frame[_pick_columns(path, list(frame.columns), choose)])
+
+
+def _without_rule(text: str) -> str | None:
+    """Return a table of Markdown, Org or a database's shell, separated by tabs; None for another text."""
+    first, rule, rest = (re.sub(r"\n\(\d+ rows?\)\s*$", "\n", text).split("\n", 2) + ["", ""])[:3]
+    if "|" not in first or not re.fullmatch(r"[|+:\s-]*(--|:-|-:)[|+:\s-]*", rule):
+        return None
+    if first.lstrip().startswith("|"):
+        first, rest = (
+            re.sub(r"(?m)^[ \t]*\|[ \t]*|[ \t]*(?<!\\)\|\s*?$", "", part) for part in (first, rest)
+        )
+    return re.sub(r"[ \t]*(?<!\\)\|[ \t]*", "\t", f"{first}\n{rest}").replace("\\|", "|")
 
 
 def _comments(text: str) -> int:

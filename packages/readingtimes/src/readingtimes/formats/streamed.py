@@ -32,7 +32,7 @@ LARGE = 128 << 20
 _BLOCK = 16 << 20
 _LOOKED_AT = 1 << 16
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
-_SEPARATORS = "\t;,| "
+_SEPARATORS = "\t;,| ~^"
 
 
 class _Tail:

@@ -18,7 +18,7 @@ from readingtimes.contracts import check_responses, check_words
 from readingtimes.errors import InputError
 from readingtimes.formats import xlsx
 from readingtimes.formats.anything import Style
-from readingtimes.own import columns, evidence, roles, selection
+from readingtimes.own import columns, evidence, roles, selection, versions
 from readingtimes.own.columns import MISSING, Column
 from readingtimes.own.roles import EYES, Roles
 from readingtimes.parsers import table as parser
@@ -318,6 +318,8 @@ def _comment(name: str, column: str | None, entry: Entry) -> str:
         return "  # one text; or the column that tells texts apart"
     if name == "item" and column == entry.options["columns"].get("sentence"):
         return "  # sentences shown alone; if they make texts, the column of these"
+    if name == "stimulus":
+        return "  # of formulas: (1 | stimulus); partitioned and drawn with all its conditions"
     return "  # rows are in reading order" if name == "position" and column is None else ""
 
 
@@ -330,6 +332,11 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
     of = dict(texts.roles.of)
     sentence, item = of.get("sentence"), of.get("item")
     units: list[tuple] = []
+    found = versions.find(texts) if words is None else None
+    own = found.columns if found is not None else None
+    if own is not None:
+        ends = [None] if item and sentence else _rules(texts, item or sentence)
+        units += [(own, sentence if item else None, rule) for rule in ends]
     if item and sentence:
         units.append((item, sentence, None))
     if item:
@@ -352,8 +359,15 @@ def _choices(times: Described, words: Described | None, dataset: str | None) -> 
             for rule in _rules(texts, cut)
         ]
     for position, (item, sentence, rule) in guesses:
-        columns = {"item": item, "sentence": sentence, "position": position, "word": of["word"]}
-        yield _options(times, words, dataset, columns, rule, base)
+        columns = {"sentence": sentence, "position": position, "word": of["word"]}
+        style = base
+        if found is not None and item is own:
+            columns = own | columns
+            if found.rows:
+                style = base | {"rows": base.get("rows", {}) | found.rows}
+        else:
+            columns = {"item": item} | columns
+        yield _options(times, words, dataset, columns, rule, style)
 
 
 def words_of(texts: Described) -> pd.DataFrame | None:
@@ -424,7 +438,11 @@ def _options(times, words, dataset, columns: dict, rule: str | None, base: dict)
         return {"columns": _trim_columns(mine | own_columns) | times.roles.others} | base
     if words is None:
         extra = {"space_after": of["space_after"]} if "space_after" in of else {}
-        others = {n: c for n, c in times.roles.others.items() if c not in columns.values()}
+        others = {
+            f"own_{n}" * (n in columns) or n: c
+            for n, c in times.roles.others.items()
+            if c not in columns.values()
+        }
         mapped = _trim_columns({**columns, **extra, **own_columns}) | others
         return {"columns": mapped} | _rule(rule) | base
     theirs = {n: c for n, c in columns.items() if c is not None or n != "word"}
@@ -598,6 +616,20 @@ def _try_entry(
         f"{texts['item'].nunique():,} texts; {responses.subject.nunique():,} "
         f"{'means of words' if entry.means else 'subjects'}".replace("1 means", "means"),
     )
+    columns = entry.options["columns"]
+    if known is None and {"stimulus", "condition"} <= {*texts}:
+        levels = texts["condition"].drop_duplicates().astype(str).tolist()
+        entry.notes[0] += f"; {texts['stimulus'].nunique()} stimuli × {len(levels)} conditions "
+        entry.notes[0] += f"({', '.join(levels[:6])})"
+        if left_out := entry.options.get("rows"):
+            entry.notes.append(
+                f"fillers and practice are left out by `rows` ({', '.join(left_out)})"
+            )
+    elif isinstance(texts_of := columns.get("words", columns).get("item"), list):
+        entry.notes.append(
+            f"texts are told by {' and '.join(texts_of)}; if these are versions of one item, write, as "
+            f"further columns, stimulus: {texts_of[-1]} and condition: {texts_of[0]}"
+        )
     entry.notes += intended
     entry.notes += rows_as_read(texts, responses, entry.measures[0])
     return against, True

@@ -311,10 +311,15 @@ def decimal(table: Table, column: str, style: Style) -> Table:
 
 
 def typed(
-    table: Table, column: str, missing: Sequence[str] | None, style: Style | None = None
+    table: Table,
+    column: str,
+    missing: Sequence[str] | None,
+    style: Style | None = None,
+    name: str = "",
 ) -> pd.Series:
     """Convert a column to numbers or booleans if possible, else text; missing values stay missing.
 
+    Numbers of stimuli and conditions (by the column's `name` in words) are labels, and stay text.
     Integers that float64 cannot represent exactly are names, and stay text. Raises InputError at an
     infinity among numbers.
     """
@@ -322,12 +327,13 @@ def typed(
     absent = text.isin(MISSING if missing is None else ["", *missing])
     given = text[~absent]
     folded = given.str.casefold()
-    if len(given) and folded.isin(["true", "false"]).all():
+    is_label = name in ("stimulus", "condition")
+    if len(given) and not is_label and folded.isin(["true", "false"]).all():
         truth = (text.str.casefold() == "true").astype("boolean").mask(absent)
         return truth if absent.any() else truth.astype(bool)
     plain = given if style is None else numerals(given, style)
     values = pd.to_numeric(plain, errors="coerce")
-    if len(given) and not values.isna().any():
+    if len(given) and not is_label and not values.isna().any():
         if (wrong := ~np.isfinite(values.to_numpy(dtype="float64"))).any():
             line = given.index[int(np.argmax(wrong))]
             table.fail(line, f"{column} is {given.iloc[int(np.argmax(wrong))]!r}, no finite number")

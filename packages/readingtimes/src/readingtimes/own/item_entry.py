@@ -30,7 +30,7 @@ from readingtimes.own.item_texts import (
     split_marked,
 )
 from readingtimes.own.roles import is_time, measure_of_name
-from readingtimes.own.usual_names import snake
+from readingtimes.own.usual_names import LIST, snake
 from readingtimes.parsers import table as parser
 from readingtimes.response_names import TIME
 
@@ -53,7 +53,6 @@ _ITEM = re.compile(
 _CONDITION = re.compile(
     r"cond|type|level|frame|manip|context|ambig|predictab|constraint|cloze|beding"
 )
-_LIST = re.compile(r"list|block|group|grupp?[eo]")
 _POSITION = re.compile(r"pos(ition)?|idx|index|place|word_?(nr|num|number|no)")
 _TEXT_PART = {
     "context": r"context|preamble|frame|start|beginning|prime",
@@ -276,7 +275,7 @@ def _with_cells(roles: ItemRoles, frame: pd.DataFrame, columns: list[Column]) ->
     if items:  # several regions or texts per item and condition: another shape
         return False
     # Names in other languages: two columns that cross, each cell with a text of its own.
-    few = [name for name in few if not _LIST.search(snake(name))]
+    few = [name for name in few if not LIST.search(snake(name))]
     crossed = [
         (item.name, name)
         for item, name in product(labelled, few)

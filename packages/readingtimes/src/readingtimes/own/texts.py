@@ -91,16 +91,31 @@ def _words(rows: Rows) -> pd.DataFrame:
     first, other = first_rows(frame[[*keys, *same]], keys, same)
     if len(other):
         row = other.iloc[0]
-        text = f"sentence {row.sentence}" if "sentence" in frame else f"{row['item']}"
+        text = f"sentence {row.sentence} of {row['item']}" if "sentence" in frame else row["item"]
         where = f"word {row.position} of {text}"
         if row.word == row.word_first:
             table.fail(row.name, f"{where}: {table_name(rows, 'space_after')} differs")
         table.fail(
             row.name,
-            f"{where} is {row.word!r} of {row['item']}, before it was {row.word_first!r}; map the "
-            "columns that tell texts and sentences apart",
+            f"{where} is {row.word!r}, before it was {row.word_first!r} ({len(other):,} such rows); "
+            + _way_out(rows, keys, len(other.drop_duplicates(keys))),
         )
     return first
+
+
+def _way_out(rows: Rows, keys: list[str], wrong: int) -> str:
+    """Return how to correct words that differ at `wrong` places of texts."""
+    frame, item = rows.frame, rows.frame.attrs.get("item")
+    if wrong == 1:
+        return "correct the word or its position, or map what tells the two texts apart"
+    few = min(frame[name].nunique() for name in ("subject", "item") if name in frame)
+    for name, column in rows.table.frame.items():
+        if 1 < column.nunique() < few and name not in (item, frame.attrs.get("subject")):
+            words = frame[[*keys, "word"]].assign(version=column).drop_duplicates()
+            if not words.duplicated([*keys, "version"]).any():
+                both = f"[{item}, {name}]" if item else name
+                return f"{name} tells the two texts apart: `item: {both}`"
+    return "map the columns that tell texts and sentences apart"
 
 
 def table_name(rows: Rows, what: str) -> str:

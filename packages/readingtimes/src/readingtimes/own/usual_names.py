@@ -27,6 +27,9 @@ NAMES = {
     "space_after": r"space_after",
 }
 
+LIST = re.compile(r"list|block|group|grupp?[eo]")
+"""In the names of columns of the list of texts that a reader had."""
+
 
 def snake(name: str) -> str:
     """Return a name in lower case with parts joined by `_`.

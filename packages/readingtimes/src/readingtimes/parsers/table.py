@@ -245,7 +245,7 @@ def responses(
     if (matched.span > 1).any():
         result["span"] = matched.span
     for name, column in others.items():
-        kept = typed(table, column, missing, style)
+        kept = typed(table, column, missing, style, name)
         if name in words:
             response_values.require_agreement(table, name, kept, words, matched.word_id)
         else:
@@ -276,6 +276,7 @@ def _rows(table: Table, mapped: Columns, phrases: bool, subjects: Mapping | None
         if (column := mapped.find(name, there)) is not None:
             names = subjects if name == "subject" else None
             frame[name] = labels(table, column, names, "subjects")
+            frame.attrs[name] = column
     if "item" not in frame:
         frame["item"] = "text"
     if (column := mapped.find("position", there)) is not None:
@@ -313,7 +314,7 @@ def _of_words(
             continue
         differs = table[column] != table[column].groupby(keys, sort=False).transform("first")
         if not differs.any():
-            kept[name] = typed(table, column, missing, style)
+            kept[name] = typed(table, column, missing, style, name)
         elif name in mapped.given or name == "region":
             line = differs.index[int(np.argmax(differs))]
             table.fail(
