@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import zlib
 
 import pytest
 
@@ -87,6 +88,17 @@ def check_layout(shown):
 def opened(browser, page, folder):
     """Open a page; return what it has become, as HTML."""
     return _run(browser, folder, page, "--dump-dom").stdout.decode()
+
+
+def drawn_by_page(pdf):
+    """Return the bytes of what is drawn on each page of a PDF that Chromium printed."""
+    numbered = dict(re.findall(rb"^(\d+) 0 obj(.*?)endobj", pdf, re.DOTALL | re.MULTILINE))
+    contents = [
+        numbered[re.search(rb"/Contents (\d+) 0 R", page)[1]].partition(b"stream")[2].lstrip()
+        for page in numbered.values()
+        if re.search(rb"/Type /Page\b", page)
+    ]
+    return [len(zlib.decompressobj().decompress(content)) for content in contents]
 
 
 def printed(browser, report, folder):

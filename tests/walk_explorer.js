@@ -18,6 +18,7 @@
             titles: all("#view svg text").map((text) => text.textContent),
             charts: all("#view canvas, #view svg.marks").length,
             selected: all("[role=tab][aria-selected=true]").map((tab) => tab.innerText),
+            first: page.querySelector(".word")?.getBoundingClientRect().top,
             wide: root.scrollWidth - root.clientWidth,
             unlabelled: all("input, select, button").filter((each) => !(each.labels?.length || each.innerText.trim() || each.getAttribute("aria-label"))).length,
             command: page.getElementById("command").textContent,

@@ -9,7 +9,7 @@ import pytest
 from test_figures import PUBLISHED, TABLE2, lm, response, write_delta, write_intervals
 from test_tables import write_counts
 
-from browsing import browser, check_layout, printed, walked  # noqa: F401, a fixture
+from browsing import browser, check_layout, drawn_by_page, printed, walked  # noqa: F401, a fixture
 from project import show
 from recency.evaluations.reading_times import (
     figure_delta_loglik,
@@ -221,3 +221,7 @@ def test_no_column_is_cut(browser, tmp_path, lms, responses, change):  # noqa: F
     pdf = printed(browser, made, tmp_path)
     sheets = re.findall(rb"/MediaBox \[0 0 (\d+)\S* (\d+)", pdf)
     assert len(sheets) > 1 and set(sheets) == {(b"841", b"594")}  # A4 across
+    drawn = drawn_by_page(pdf)
+    assert len(drawn) == len(sheets)
+    if change is str:
+        assert min(drawn[:-1]) > 10_000, drawn  # no page is nearly empty

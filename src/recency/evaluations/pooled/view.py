@@ -92,7 +92,8 @@ def draw(
             _panel(axes, parts[lm.lm], lm.lm)
             axes.set_title(lm.label, loc="left")
             unit = f"(nats per {SCALE:,} observations)"
-            axes.set_xlabel(f"\N{MINUS SIGN} {baseline} {unit}\n{style.favours(baseline)}")
+            sides = style.favours(baseline, "\n")
+            axes.set_xlabel(f"\N{MINUS SIGN} {baseline} {unit}\n{sides}")
     style.notes(figure, words)
     return figure
 
