@@ -159,7 +159,7 @@ def test_the_reference_has_what_the_package_offers(site):
 
     page = content(site, "api.html")
     for name in set(recency.__all__) - {"attention"} | {"bias", "attach"}:
-        assert re.search(rf'id="(?:recency|crosslmm)\.[\w.]*\b{name}"', page), name
+        assert re.search(rf'id="(?:recency|crosslmm|readingtimes)\.[\w.]*\b{name}"', page), name
     assert page.count("Parameters:") > 15 and "the word's number in the text" in page
 
 

@@ -114,7 +114,7 @@ def test_a_column_says_where_no_space_follows(tmp_path, example):
     assert "space_after" not in times
     with pytest.raises(REFUSALS, match="line 2: gap is 'yes', neither true nor false"):
         read(tmp_path, longer.replace("space_after", "gap").replace("TRUE", "yes"), entry)
-    with pytest.raises(REFUSALS, match="line 8: word 1 of sentence 1: gap differs"):
+    with pytest.raises(REFUSALS, match="line 8: word 1 of sentence 1 of harbour: gap differs"):
         other = [*given[:6], "false", *given[7:]]
         lines = "\n".join([f"{head},gap", *(f"{a},{b}" for a, b in zip(lines, other))])
         read(tmp_path, lines + "\n", entry)

@@ -145,7 +145,7 @@ DAMAGES = {
     "position of 2**31": (cell("position", str(2**31)), "line 4: position .* too large"),
     "position below 0": (cell("position", "-1"), "line 4: position is '-1', less than 0"),
     "position left out": (lines((4, None), (17, None), (30, None)), "has no word before 4"),
-    "position again": (cell("position", "2"), "word 2 of sentence 1 is 'turned,'"),
+    "position again": (cell("position", "2"), "word 2 of sentence 1 of harbour is 'turned,'"),
     "sentence beyond": (
         FRAME.assign(sentence=FRAME.sentence.map({1: "1e300", 2: "2e300"})).to_csv(index=False),
         "",
@@ -157,7 +157,7 @@ DAMAGES = {
     "two words": (cell("word", "turned, or"), "line 4: word is 'turned, or'; a word has no space"),
     "no-break space": (cell("word", "tur\u00a0ned,"), "a word has no space inside"),
     "control character": (cell("word", "tur\x07ned,"), "a word has no space inside"),
-    "another word": (cell("word", "fell,", 17), "line 17: word 3 of sentence 1 is 'fell,'"),
+    "another word": (cell("word", "fell,", 17), "line 17: word 3 of sentence 1 of harbour is 'fell,'"),
     "time of text": (cell("rt", "3s"), "line 4: rt is '3s', not a number"),
     "time infinite": (cell("rt", "inf"), "line 4: rt is 'inf', not a number"),
     "time beyond": (cell("rt", "1e999"), "line 4: rt is '1e999', not a number"),

@@ -97,7 +97,9 @@ def _words(rows: Rows) -> pd.DataFrame:
             table.fail(row.name, f"{where}: {table_name(rows, 'space_after')} differs")
         table.fail(
             row.name,
-            f"{where} is {row.word!r}, before it was {row.word_first!r} ({len(other):,} such rows); "
+            f"{where} is {row.word!r}, before it was {row.word_first!r}"
+            + f" ({len(other):,} such rows)" * (len(other) > 1)
+            + "; "
             + _way_out(rows, keys, len(other.drop_duplicates(keys))),
         )
     return first
