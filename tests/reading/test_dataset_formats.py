@@ -185,7 +185,11 @@ def test_a_table_of_parquet_with_word_ids(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("a,1,1,It,s10", "a,1,1,He,s10", "line 5: word 1 of sentence 1 of a is 'He', before it was 'It'"),
+        (
+            "a,1,1,It,s10",
+            "a,1,1,He,s10",
+            "line 5: word 1 of sentence 1 of a is 'He', before it was 'It'",
+        ),
         ("a,2,1,We", "a,2,4,We", "sentence 2 has no word before 4"),
         ("who", "reader", "no column who"),
         (",ms,", ",time,", r"no column ms"),

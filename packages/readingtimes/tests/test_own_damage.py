@@ -157,7 +157,10 @@ DAMAGES = {
     "two words": (cell("word", "turned, or"), "line 4: word is 'turned, or'; a word has no space"),
     "no-break space": (cell("word", "tur\u00a0ned,"), "a word has no space inside"),
     "control character": (cell("word", "tur\x07ned,"), "a word has no space inside"),
-    "another word": (cell("word", "fell,", 17), "line 17: word 3 of sentence 1 of harbour is 'fell,'"),
+    "another word": (
+        cell("word", "fell,", 17),
+        "line 17: word 3 of sentence 1 of harbour is 'fell,'",
+    ),
     "time of text": (cell("rt", "3s"), "line 4: rt is '3s', not a number"),
     "time infinite": (cell("rt", "inf"), "line 4: rt is 'inf', not a number"),
     "time beyond": (cell("rt", "1e999"), "line 4: rt is '1e999', not a number"),
