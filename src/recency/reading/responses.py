@@ -7,6 +7,7 @@ import pandas as pd
 
 from readingtimes import parsers
 from readingtimes.contracts import check_responses
+from readingtimes.errors import kept_warnings
 from readingtimes.files import write_parquet
 from readingtimes.measures import read
 
@@ -29,6 +30,9 @@ def main(
     chosen = parsers.accepted(module, module.responses, dict(options or {}))
     words_table = pd.read_parquet(words)
     paths = {role: Path(path) for role, path in files.items()}
-    frame = read(module, paths, words_table, measure, chosen)
+    with kept_warnings() as notes:
+        frame = read(module, paths, words_table, measure, chosen)
     frame = check_responses(frame, words_table, f"parser {parser}, {measure}")
+    if notes:
+        frame.attrs["notes"] = notes  # for the check's page
     write_parquet(frame, out)

@@ -8,6 +8,7 @@ import pandas as pd
 
 from readingtimes import parsers, predictor_tables
 from readingtimes.contracts import check_words
+from readingtimes.errors import kept_warnings
 from readingtimes.files import write_parquet
 from recency.errors import REFUSALS, InputError
 from recency.reading.tagger import tag
@@ -60,7 +61,8 @@ def main(
     chosen = parsers.accepted(module, module.words, dict(options or {}))
     if module.MEASURES is None:
         chosen["measures"] = list(measures)
-    frame = read(module, parser, {role: Path(path) for role, path in files.items()}, chosen)
+    with kept_warnings() as notes:
+        frame = read(module, parser, {role: Path(path) for role, path in files.items()}, chosen)
     with _naming(files):
         if tagger and "pos" in frame:
             raise InputError(
@@ -71,4 +73,6 @@ def main(
             frame = frame.assign(pos=tag(frame, trained))
     for table in predictors:
         frame = predictor_tables.attach(frame, **table)
+    if notes:
+        frame.attrs["notes"] = notes  # for the check's page
     write_parquet(frame, out)

@@ -41,6 +41,22 @@ def warnings_in_lines() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def kept_warnings() -> Iterator[list[str]]:
+    """Give the text of every `InputWarning` that is shown meanwhile."""
+    kept: list[str] = []
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def keep(message: Any, category: type[Warning], *place: Any, **options: Any) -> None:
+            if issubclass(category, InputWarning):
+                kept.append(str(message))
+            shown(message, category, *place, **options)
+
+        warnings.showwarning = keep
+        yield kept
+
+
 def first_line(error: object) -> str:
     """Return the first line of an error's text, with the second if the first announces it."""
     lines = str(error).strip().splitlines() or [type(error).__name__]

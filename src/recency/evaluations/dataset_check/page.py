@@ -49,7 +49,11 @@ def main(
     values = {m: response_column(frame, str(m)) for m, frame in frames.items()}
     bits = pd.read_parquet(unigram) if unigram else None
     counts, shifts, frequency = {}, {}, {}
+    notes = [
+        note for frame in (word_table, *frames.values()) for note in frame.attrs.get("notes", ())
+    ]
     findings = {"": dataset_checks.words(word_table)}
+    findings[""] += [Finding("note", "reading", note) for note in dict.fromkeys(notes)]
     for measure, frame in frames.items():
         value = values[measure]
         mean = dataset_checks.means(word_table, frame, value)
