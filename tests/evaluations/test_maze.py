@@ -206,7 +206,9 @@ def test_contrasts_are_scipys(tmp_path):
     assert turned.t == pytest.approx(-expected.statistic) and not turned.passed
     assert mark(turned.t, turned.p) == "X"
     nowhere = CONTRAST | {"region": "position == 4"}
-    with pytest.raises(REFUSALS, match="contrasts → last: 0 groups of 'frame' have words of both"):
+    with pytest.raises(
+        REFUSALS, match="contrasts → last → region: no word has position == 4; position is 1, 2, 3"
+    ):
         paired.tested(words, {"lm": plain.to_numpy()}, [nowhere], "frame")
 
 
