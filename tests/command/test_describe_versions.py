@@ -80,6 +80,25 @@ def test_two_factors_of_a_latin_square(tmp_path, dropped, seed):
     assert of_item["obj lo"] == sentence(2, "obj", "lo")
 
 
+def test_a_readers_list_of_another_name_is_no_condition(tmp_path):
+    frame = experiment().drop(columns="Kind").rename(columns={"List": "booklet"})
+    frame = frame[["booklet", *frame.columns.drop("booklet")]]
+    columns, _, _ = columns_of(tmp_path / "booklets.csv", frame)
+    assert columns["condition"] == ["Clause", "Freq"] and columns["item"][0] == "ItemNum"
+
+
+def test_practice_and_questions_are_left_out(tmp_path):
+    frame = experiment().drop(columns=["Kind", "List"]).assign(phase="exp", screen="read")
+    asked = frame.drop_duplicates(["Participant", "ItemNum"]).assign(
+        screen="question", WordPos="", Word="Was it so?", RT=1800
+    )
+    tried = frame[frame.ItemNum == 1].assign(phase="practice", ItemNum=99)
+    frame = pd.concat([tried, frame, asked]).rename(columns={"RT": "lat"})
+    columns, words, out = columns_of(tmp_path / "screens.csv", frame)
+    assert "lat" in columns.values() and words.stimulus.nunique() == 12
+    assert "rows: {phase: [exp], screen: [read]}" in out
+
+
 def test_one_column_of_conditions(tmp_path):
     frame = experiment().drop(columns=["Kind", "List"])
     frame["condition"] = frame.Clause + "_" + frame.Freq

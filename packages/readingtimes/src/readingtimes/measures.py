@@ -77,7 +77,7 @@ MEASURES = {
         "self-paced",
         (),
         (
-            *(r"\bspr\b", r"\brts?\b", r"self ?paced", r"read(ing)? ?times?", r"latency"),
+            *(r"\bspr\b", r"\brts?\b", r"self ?paced", r"read(ing)? ?times?", r"\blat\b|laten[cz]"),
             *(
                 r"lese ?zeit",
                 r"\blz\b",

@@ -343,7 +343,7 @@ def table_of_effects(rows: pd.DataFrame, title: str) -> Table:
     for panel, part in rows.groupby("panel", sort=False):
         by_source = part.set_index("source")
         cells = [_cell(by_source.loc[source]) for source in labels.index]
-        grid.append([panel, str(part["items"].iloc[0]), *cells])
+        grid.append([panel, f"{part['items'].iloc[0]:g}", *cells])
     notes = [f"{row.panel}: {row.note}." for row in rows.itertuples() if row.note]
     return Table(title, ["", "Items", *labels], grid, [NOTE_ON_EFFECTS, *notes])
 

@@ -92,15 +92,19 @@ def described(path: Path) -> Described:
     table, style = columns.read_profile(path)
     table_columns = columns.columns(table, style)
     guessed = roles.guess(table_columns, len(table.frame))
-    chosen = selection.rows_of_words(table, table_columns, guessed)
+    chosen: dict[str, list[str]] = {}
     notes = []
-    for name, values in chosen.items():
-        out = ~table[name].isin(values)
+    # Of practice, then of questions.
+    while rows := selection.rows_of_words(table, table_columns, guessed):
+        (name,) = rows
+        out = ~table[name].isin(rows[name])
         others = ", ".join(repr(value) for value in table[name][out].unique()[:5])
         notes.append(f"{out.sum():,} rows whose {name} is {others} are left out: no words to read")
-        table = Table(table.path, table.frame[~out])
+        table, chosen = Table(table.path, table.frame[~out]), chosen | rows
+        table_columns = columns.columns(table, style)
+        guessed = roles.guess(table_columns, len(table.frame))
     table, picks = selection.with_correct_words(table, table_columns, guessed)
-    if chosen or picks:
+    if picks:
         table_columns = columns.columns(table, style)
         guessed = roles.guess(table_columns, len(table.frame))
         guessed.of |= dict.fromkeys(["word"] * len(picks), next(iter(picks), ""))
@@ -187,9 +191,12 @@ def entry(
             if others
             else ""
         )
+        used = {*times.roles.of.values()}
+        free = [c.name for c in times.columns if c.name not in used and roles.is_time(c)]
+        named = f"if {' or '.join(free[:3])} is that, name it rt; " if free else ""
         raise InputError(
-            f"{times.path}: no column looks like reading times in ms, or like surprisals; {sheets}if it has "
-            f"words alone, name the file of the times, too: describe TIMES --words {times.path}"
+            f"{times.path}: no column looks like reading times in ms, or like surprisals; {sheets}{named}if it "
+            f"has words alone, name the file of the times, too: describe TIMES --words {times.path}"
         )
     texts = words or times
     if dataset is None and "word" not in texts.roles.of:

@@ -63,21 +63,25 @@ def find(texts: Described) -> Versions | None:
     words = words.assign(**{position: pd.to_numeric(words[position], errors="coerce")}).dropna()
     if _is_one_text(words, [label], position, word):
         return None
-    for size in range(1, _FACTORS + 1):
-        for factors in combinations(labels, size):
-            there = ~words[list(factors)].isin(MISSING_LABELS)
-            some = words[there.all(axis=1)]
-            if words[label][~there.all(axis=1)].isin(some[label]).any():
-                continue
-            if not _is_one_text(some, [label, *factors], position, word):
-                continue
-            # A number may be counted from 1 in each of several experiments.
-            for first in [[], *([name] for name in factors if size > 1)]:
-                stimulus = [*first, label]
-                rest = [name for name in factors if name not in first]
-                if _are_versions(some, stimulus, rest, word):
-                    empty = [name for name in factors if not there[name].all()]
-                    return Versions(stimulus, rest, {n: sorted(some[n].unique()) for n in empty})
+    tried = [those for n in range(1, _FACTORS + 1) for those in combinations(labels, n)]
+    if "subject" in of:  # what differs within no reader is first of all a list of texts, or a group
+        by_reader = texts.table.frame.groupby(of["subject"], sort=False)[labels].nunique()
+        varied = {name for name in labels if (by_reader[name] > 1).any()}
+        tried.sort(key=lambda those: not varied.issuperset(those))
+    for factors in tried:
+        there = ~words[list(factors)].isin(MISSING_LABELS)
+        some = words[there.all(axis=1)]
+        if words[label][~there.all(axis=1)].isin(some[label]).any():
+            continue
+        if not _is_one_text(some, [label, *factors], position, word):
+            continue
+        # A number may be counted from 1 in each of several experiments.
+        for first in [[], *([name] for name in factors if len(factors) > 1)]:
+            stimulus = [*first, label]
+            rest = [name for name in factors if name not in first]
+            if _are_versions(some, stimulus, rest, word):
+                empty = [name for name in factors if not there[name].all()]
+                return Versions(stimulus, rest, {n: sorted(some[n].unique()) for n in empty})
     return None
 
 
