@@ -148,3 +148,30 @@ def test_other_texts_under_the_same_numbers_are_no_versions(tmp_path):
     columns, words, _ = columns_of(tmp_path / "tasks.csv", frame)
     assert "stimulus" not in columns and columns["item"] == ["task", "ItemNum"]
     assert words["item"].nunique() == 12
+
+
+def test_a_reader_s_list_alone_makes_stimuli_and_no_conditions(tmp_path):
+    frame = (
+        experiment().drop(columns=["Kind", "Clause", "Freq"]).rename(columns={"List": "booklet"})
+    )
+    columns, words, _ = columns_of(tmp_path / "list.csv", frame)
+    assert columns["item"] == ["ItemNum", "booklet"] and columns["stimulus"] == "ItemNum"
+    assert "condition" not in columns and words.stimulus.nunique() == 12
+
+
+def test_sentences_of_several_stories_are_no_versions(tmp_path):
+    stories = {
+        "fox": ["The fox ran to the den.", "It was dark.", "Nobody saw the fox."],
+        "owl": ["The owl flew to the old barn over there.", "It was late.", "Nobody heard the owl that night."],
+    }  # fmt: skip
+    random = np.random.default_rng(2)
+    rows = [
+        (f"s{reader}", story, number, position, word, 280 + int(random.exponential(90)))
+        for reader in range(5)
+        for story, texts in stories.items()
+        for number, text in enumerate(texts, 1)
+        for position, word in enumerate(text.split(), 1)
+    ]
+    names = ["subject", "story_title", "sentence_nr", "word_nr", "word", "RT"]
+    columns, words, _ = columns_of(tmp_path / "stories.csv", pd.DataFrame(rows, columns=names))
+    assert "stimulus" not in columns and words.sentence.nunique() == 6

@@ -106,10 +106,13 @@ def observations(counts: Mapping[str, Mapping[str, int]], labels: Mapping[str, s
 
 def plain(table: Table) -> list[str]:
     """Format a table in fixed width; wider tables continue in a second block."""
-    grid = [*table.header, *table.rows]
+    grid = [
+        [part for cell in row for part in (cell, *[Cell()] * (cell.span - 1))]
+        for row in (*table.header, *table.rows)
+    ]
     kept = 2 if table.header[0][0].text == "" else 1  # columns repeated in every block
     texts = [[cell.text for cell in row] for row in grid]
-    left = [cell.left for cell in table.header[0]]
+    left = [cell.left for cell in grid[len(table.header) - 1]]
     widths = [max(len(row[i]) for row in texts) for i in range(len(left))]
     start = list(range(kept))
     blocks, block = [], start[:]

@@ -46,6 +46,7 @@ PRODUCTS = {
         "reads": ["fits", "not_run"],
         "settings": ["lms=lms_but_for_seed", "responses", "cells=fitted_cells"],
         "when": "mixed",
+        "summary": ("table_effects.csv", "{title}: effects", "summary_of_effects"),
     },
     "table_endpoints": {
         "makes": {"out": ("table_endpoints", "Table of ΔLogLik by other endpoints")},
@@ -296,6 +297,16 @@ def table_effects(view: View, fits: Files, out: Files, cells: Sequence[Mapping[s
     rows["label"] = rows.lm.map(view.labels)
     keys = zip(rows.dataset, rows.measure, strict=True)
     rows["response"] = [view.response_labels[key] for key in keys]
+    tables.write(out, table_of_effects(rows, view.absent(set(rows.response))), rows[EFFECT_COLUMNS])
+
+
+def summary_of_effects(path: File) -> Table:
+    """Return the summary's table, from this table's CSV."""
+    return table_of_effects(pd.read_csv(path, keep_default_na=False), [])
+
+
+def table_of_effects(rows: pd.DataFrame, absent: Sequence[str]) -> Table:
+    """Return a table with a row for each response, predictor and LM, with notes on `absent` responses."""
     grid, rules, before = [], [], None
     for (response, _, term), part in rows.groupby(["response", "design", "term"], sort=False):
         if before not in (None, response):
@@ -311,13 +322,13 @@ def table_effects(view: View, fits: Files, out: Files, cells: Sequence[Mapping[s
             "Fixed effects of the full model, fitted to the fit partition, per unit of the unscaled predictor; "
             "beneath, the 95 % interval (Wald); bold where it excludes zero"
         ),
-        *view.absent(set(rows.response)),
+        *absent,
     ]
     if rows.seeds.max() > 1:
         notes.insert(1, "Means over training seeds, whose variation the intervals include")
     header = ["Response", "LM", "Predictor", "Unit", "Effect"]
     title = "Effects of language models' predictors"
-    tables.write(out, Table(title, header, grid, notes, tuple(rules), left=4), rows[EFFECT_COLUMNS])
+    return Table(title, header, grid, notes, tuple(rules), left=4)
 
 
 def effects(fits: Sequence[Mapping[str, Any]], cells: Sequence[Mapping[str, str]]) -> pd.DataFrame:

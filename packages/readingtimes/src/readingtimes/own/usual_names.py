@@ -27,7 +27,7 @@ NAMES = {
     "space_after": r"space_after",
 }
 
-LIST = re.compile(r"list|block|group|grupp?[eo]")
+LIST = re.compile(r"list|block|group|grupp?[eo]|session|half")
 """In the names of columns of the list of texts that a reader had."""
 
 

@@ -22,24 +22,28 @@ if TYPE_CHECKING:
 _LEVELS = 20  # maximum number of levels of a factor
 _FACTORS = 3  # maximum number of factors
 _COLUMNS = 8  # that are tried
-_SHARED = 0.5  # least share of the words of the shorter version that all versions have
+_SHARED = 0.5  # least share of the words of the longest version that all versions have
 
 
 @dataclass(frozen=True)
 class Versions:
     """Columns of an experiment: `stimulus` and `factors` together have one text.
 
+    `are_conditions`: factors vary within readers; otherwise they are a list of texts, or a group.
     `rows` has factor → its levels, where it is empty for other texts, the fillers.
     """
 
     stimulus: list[str]
     factors: list[str]
     rows: dict[str, list[str]]
+    are_conditions: bool = True
 
     @property
     def columns(self) -> dict[str, str | list[str]]:
         """The entry's columns item, stimulus and condition."""
         both = {"stimulus": self.stimulus, "condition": self.factors}
+        if not self.are_conditions:
+            del both["condition"]
         one = {name: of[0] if len(of) == 1 else of for name, of in both.items()}
         return {"item": [*self.stimulus, *self.factors], **one}
 
@@ -64,6 +68,7 @@ def find(texts: Described) -> Versions | None:
     if _is_one_text(words, [label], position, word):
         return None
     tried = [those for n in range(1, _FACTORS + 1) for those in combinations(labels, n)]
+    varied = set(labels)
     if "subject" in of:  # what differs within no reader is first of all a list of texts, or a group
         by_reader = texts.table.frame.groupby(of["subject"], sort=False)[labels].nunique()
         varied = {name for name in labels if (by_reader[name] > 1).any()}
@@ -81,7 +86,8 @@ def find(texts: Described) -> Versions | None:
             rest = [name for name in factors if name not in first]
             if _are_versions(some, stimulus, rest, word):
                 empty = [name for name in factors if not there[name].all()]
-                return Versions(stimulus, rest, {n: sorted(some[n].unique()) for n in empty})
+                rows = {name: sorted(some[name].unique()) for name in empty}
+                return Versions(stimulus, rest, rows, varied.issuperset(rest))
     return None
 
 
@@ -98,5 +104,5 @@ def _are_versions(words: pd.DataFrame, stimulus: list[str], factors: list[str], 
     """Return whether most stimuli of several texts have words that these share."""
     cells = words.groupby([*stimulus, *factors], sort=False)[word].agg(frozenset)
     several = [of for _, of in cells.groupby(level=list(range(len(stimulus)))) if len(of) > 1]
-    shared = [len(frozenset.intersection(*of)) >= _SHARED * min(map(len, of)) for of in several]
+    shared = [len(frozenset.intersection(*of)) >= _SHARED * max(map(len, of)) for of in several]
     return bool(shared) and sum(shared) == len(shared)
