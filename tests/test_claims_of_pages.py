@@ -49,61 +49,53 @@ def test_theories_of_memory():
 
 
 def test_the_memory_of_a_reader():
-    text = said("readers-memory.md")
-    pairs = {}
-    for path in sorted((DOCS / "readers-memory").glob("*.csv")):
+    text, pairs = said("readers-memory.md"), {}
+    for path in sorted((DOCS / "readers-memory").rglob("*.csv")):
         rows = pd.read_csv(path)
         rows = rows[(rows.dataset == "all") & rows.against.notna()]
         for row in rows.itertuples():
-            least, most = (
-                (row.low, row.high) if pd.isna(row.low_all) else (row.low_all, row.high_all)
-            )
-            smallest = 0.5 * row.n / 1000
-            pairs[path.stem, row.lm, row.against] = row.delta_loglik, least, most, smallest
+            ends = (row.low, row.high) if pd.isna(row.low_all) else (row.low_all, row.high_all)
+            key, smallest = (path.parent.name, path.stem), 0.5 * row.n / 1000
+            pairs[*key, row.lm, row.against] = row.delta_loglik, *ends, smallest
+            pairs[*key, row.against, row.lm] = -row.delta_loglik, -ends[1], -ends[0], smallest
 
-    def written(value, low, high):
+    def written(value, low, high, _):
         return f"{value:.0f} ({low:.0f} to {high:.0f})".replace("-", "−")
 
-    own, shown = {}, re.findall(r"\| ([−\d]+ \([^|]*\)) \| ([−\d]+ \([^|]*\)) \|", text)
-    rows = [
+    data = [
         ("own", "small"),
         ("own", "alibi"),
         ("own", "smollm2"),
         ("ucl", "small"),
         ("ucl", "alibi"),
     ]
-    for (data, lm), cells in zip(rows, shown, strict=True):
-        for cell, other in zip(cells, (lm, f"{lm}-others"), strict=True):
-            names = f"{lm}-reader", other
-            reverse = (f"{data}_{lm}", *names) not in pairs
-            value, low, high, smallest = pairs[f"{data}_{lm}", *(names[::-1] if reverse else names)]
-            value, low, high = (-value, -high, -low) if reverse else (value, low, high)
-            assert cell == written(value, low, high)
-            own[data, lm, other] = claims.judge(low, high, smallest)
-            if (lm, other) == ("smollm2", "smollm2"):
-                assert claims.leads(-high, -low)
-    of_text = {key: claim for key, claim in own.items() if not key[2].endswith("others")}
-    of_another = [claim for key, claim in own.items() if key[2].endswith("others")]
-    ruled_out = {key[:2] for key, claim in of_text.items() if claim == claims.RULED_OUT}
-    assert ruled_out == {("own", "alibi"), ("own", "smollm2")}
-    assert list(of_text.values()).count(claims.OPEN) == 3
-    assert (
-        of_another.count(claims.LEADS) == 4
-        and own["own", "smollm2", "smollm2-others"] == claims.OPEN
-    )
-    value, low, high, _ = pairs["own_small", "small-others", "small"]
-    assert (
-        f"open as well (Provo, without a bias: {-value:.0f}, {-high:.0f} to {-low:.0f})".replace(
-            "-", "−"
-        )
-        in text
-    )
-    retention = {key[1:]: ends for key, ends in pairs.items() if key[0] == "retention"}
+    shown = re.findall(r"\| ([−\d]+ \([^|]*\)) " * 4 + r"\|", text)
+    led = set()
+    for (kind, lm), cells in zip(data, shown, strict=True):
+        names = [
+            (folder, other)
+            for folder in ("by_fixation", "readers-memory")
+            for other in (lm, f"{lm}-others")
+        ]
+        for cell, (folder, other) in zip(cells, names, strict=True):
+            found = pairs[folder, f"{kind}_{lm}", f"{lm}-reader", other]
+            assert cell == written(*found)
+            if found[1] > 0 or found[2] < 0:
+                led.add((folder, kind, lm, "others" if other != lm else "whole", found[1] > 0))
+    small = {(kind, lm) for kind, lm in data if lm != "smollm2"}
+    both = ("by_fixation", "readers-memory")
+    expected = {(folder, *each, "others", True) for folder in both for each in small}
+    expected |= {("by_fixation", "own", lm, "whole", False) for lm in ("small", "alibi", "smollm2")}
+    assert led == expected | {("readers-memory", "own", "smollm2", "whole", False)}
+    assert all(pairs["by_fixation", f"{kind}_{lm}", lm, f"{lm}-others"][1] > 0 for kind, lm in data)
+    of_others = {
+        (k, lm): pairs["readers-memory", f"{k}_{lm}", lm, f"{lm}-others"] for k, lm in data
+    }
+    assert {key for key, ends in of_others.items() if ends[1] > 0} == {("own", "smollm2")}
+    retention = {key[2:]: ends for key, ends in pairs.items() if key[1] == "retention"}
     assert not any(low > 0 or high < 0 for _, low, high, _ in retention.values())
     judged = {
-        lm: claims.judge(low, high, smallest)
-        for (lm, against), (_, low, high, smallest) in retention.items()
-        if against == "small-reader"
+        lm: claims.judge(*ends[1:]) for (lm, of), ends in retention.items() if of == "small-reader"
     }
     ruled_out = {lm for lm, claim in judged.items() if claim == claims.RULED_OUT}
     assert len(judged) == 5 and ruled_out == {"small-fading-2", "small-fading-8"}
