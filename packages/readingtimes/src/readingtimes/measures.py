@@ -80,7 +80,7 @@ MEASURES = {
             *(r"\bspr\b", r"\brts?\b", r"self ?paced", r"read(ing)? ?times?", r"\blat\b|laten[cz]"),
             *(
                 r"lese ?zeit",
-                r"\blz\b",
+                r"\b[lr]z\b",
                 r"reaktions ?zeit",
                 r"leestijd",
                 r"reactietijd",
