@@ -172,7 +172,7 @@ def totals(
                 sample, frame = places[dataset].sample, places[dataset].placed(part, dataset)
             collected.add((lm, response), sample, frame, training)
         else:
-            if places and places[dataset].of_stimulus and not _is_of_items(part):
+            if places and places[dataset].of_stimulus:
                 part = part.assign(sentence=places[dataset].placed(part, dataset)["sentence"])
             collected.add(lm, response, part, training)
     if isinstance(collected, Tables):
