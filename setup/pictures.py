@@ -112,7 +112,8 @@ def of_theories() -> Figure:
     lms = of_open_study(rows, "theories")
     ends = rows.set_index("lm").rename(columns={"low": "own_low", "high": "own_high"})
     ends = ends.rename(columns={"difference_low": "low", "difference_high": "high"})
-    return differences(ends, lms[1:], lms[0].label, THEORIES, WIDTH)
+    looks = style.looks(lms[1:], apart=True)
+    return differences(ends, lms[1:], lms[0].label, THEORIES, looks, WIDTH)
 
 
 def of_theories_by_perplexity() -> Figure:
@@ -134,7 +135,7 @@ def of_smollm2() -> Figure:
         LM(lm.lm, bias, lm.bias, lm.applied, lm.network) for lm, bias in zip(lms, keys, strict=True)
     ]
     rows = rows.rename(index=keys)
-    return differences(rows, named, "no bias", SMOLLM2, WIDTH)
+    return differences(rows, named, "no bias", SMOLLM2, style.looks(named, apart=True), WIDTH)
 
 
 def of_search() -> Figure:

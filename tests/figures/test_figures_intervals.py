@@ -52,7 +52,8 @@ def test_one_column_has_the_differences_and_names_what_each_side_favours(tmp_pat
     rows = figure_delta_loglik.of_totals(bounds)
     lms = [lm for lm in result.lms if lm.lm in rows.index]
     with style.use():
-        figure = figure_delta_loglik.differences(rows, lms, "no bias", "a note")
+        looks = style.looks(result.lms)
+        figure = figure_delta_loglik.differences(rows, lms, "no bias", "a note", looks)
         said = words(texts(figure))
     (axes,) = figure.axes
     assert figure.get_figwidth() == figure_delta_loglik.COLUMN and len(lms) == 5
@@ -171,7 +172,7 @@ def test_lines_that_coincide_are_all_seen():
         assert (np.sum(drawn, axis=0) <= 1).all() and all(each.any() for each in drawn)
 
 
-def test_notes_take_three_lines_at_most():
+def test_notes_take_three_lines_at_most_and_more_in_a_narrow_figure():
     from matplotlib.figure import Figure
 
     with style.use():
@@ -182,6 +183,10 @@ def test_notes_take_three_lines_at_most():
         lines = figure.texts[0].get_text().split("\n")
         assert len(lines) == 3 and lines[0].startswith("Sentence 0")
         assert lines[2].endswith("… (more in the tables)")
+        narrow = Figure(figsize=(style.WIDTH / 2, 1), layout="constrained")
+        style.notes(narrow, ["a note as long as two lines of three " * 6])
+        said = narrow.texts[0].get_text().split("\n")
+        assert len(said) > 3 and " ".join(said).count("two lines of three") == 6
         short = Figure(figsize=(style.WIDTH, 1), layout="constrained")
         style.notes(short, ["one", "two."])
         assert short.texts[0].get_text() == "One. Two"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # modules that only format numbers need no matplotlib
 WIDTH = 6.5  # inches: the text width of A4 or letter paper with one-inch margins
 SMALL = 8.0  # points: no text is smaller at final size
 LINE = 0.15  # inches between lines of notes
-LINES = 3  # maximum number of lines of notes
+LINES = 3  # maximum number of lines of notes at full width, more in narrower figures
 CHARACTER = 0.059  # average width of a character of notes in inches
 GREY = "#595959"
 MARKERS = ("^", "v", "<", ">", "o", "s", "D", "P", "X")
@@ -264,18 +264,19 @@ def token_ticks(axes: Axes, first: float, last: float, steps: tuple[int, ...]) -
 
 
 def notes(figure: Figure, sentences: Iterable[str]) -> None:
-    """Write notes below a figure with constrained layout, in at most LINES lines."""
+    """Write notes below a figure with constrained layout, in at most LINES lines of a full width."""
     width = figure.get_figwidth()
+    most = math.ceil(LINES * WIDTH / width)
     capitalised = [sentence[:1].upper() + sentence[1:].rstrip(".") for sentence in sentences]
     if not capitalised:
         return
     rest = " … (more in the tables)"
     lines = textwrap.wrap(". ".join(capitalised), int(width / CHARACTER))
-    if len(lines) > LINES:
+    if len(lines) > most:
         last = textwrap.shorten(
-            " ".join(lines[LINES - 1 :]), int(width / CHARACTER) - len(rest), placeholder=""
+            " ".join(lines[most - 1 :]), int(width / CHARACTER) - len(rest), placeholder=""
         )
-        lines = [*lines[: LINES - 1], last + rest]
+        lines = [*lines[: most - 1], last + rest]
     height = figure.get_figheight() + LINE * len(lines)
     figure.set_figheight(height)
     share = (LINE * len(lines) + 0.05) / height

@@ -290,13 +290,17 @@ def of_totals(bounds: Intervals) -> pd.DataFrame:
 
 
 def differences(
-    rows: pd.DataFrame, lms: list[LM], baseline: str, note: str, width: float = COLUMN
+    rows: pd.DataFrame,
+    lms: list[LM],
+    baseline: str,
+    note: str,
+    looks: Mapping[str, style.Look],
+    width: float = COLUMN,
 ) -> Figure:
     """Draw the difference of each LM's ΔLogLik from that of the baseline, for one column of a page.
 
     `rows` are as returned by `of_totals`; single intervals may be absent. `width` is in inches.
     """
-    looks = style.looks(lms, apart=True)
     figure = style.figure(0.9 + 0.21 * len(lms), width=width)
     axes = figure.add_subplot()
     axes.axvline(0, color=style.GREY, lw=0.9)
@@ -458,6 +462,7 @@ def main(
         shown,
         named,
         note,
+        style.looks(result.lms),  # as in the other figures
         empty=result.missing,
     )
     style.write(by_response, rows[~is_total], panels, *given, paper.published, empty=result.missing)
