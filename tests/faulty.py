@@ -64,6 +64,18 @@ def doom():
         timer.start()
 
 
+def doom_forks():
+    """Let the jobs die once that are forks of this process, if it is a run's resident worker."""
+    if sys.orig_argv[1:2] and sys.orig_argv[1].endswith("worker.py"):
+
+        def audit(event, arguments):
+            code = arguments[0] if event == "exec" else None
+            if "/.snakemake/scripts/" in getattr(code, "co_filename", ""):
+                doom()
+
+        sys.addaudithook(audit)
+
+
 def forked(work):
     """Do some work in a fork; return the number of the signal that ended it, or 0."""
     sys.stdout.flush()

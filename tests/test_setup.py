@@ -351,11 +351,11 @@ def test_runs_exclude_each_other_until_the_last_job_ends(checkout):
     first = subprocess.Popen(
         [checkout / "run"], env={**os.environ, "NAP": "2"}, stdout=subprocess.PIPE, text=True
     )
-    assert first.stdout.readline() == "started --nolock --logger=recency\n"
+    assert first.stdout.readline() == "started --executor=recency --nolock --logger=recency\n"
     first.kill()  # its job lives on for two seconds
     second = run(checkout, "again")
     assert "waiting for it" in second.stdout
-    assert second.stdout.endswith("started --nolock --logger=recency again\n")
+    assert second.stdout.endswith("started --executor=recency --nolock --logger=recency again\n")
 
 
 def test_a_plan_waits_for_no_run(checkout):
@@ -375,6 +375,34 @@ def test_a_plan_waits_for_no_run(checkout):
 def test_snakemake_keeps_its_own_lock_for_jobs_on_a_cluster(checkout):
     result = run(checkout, "--workflow-profile", "profiles/slurm")
     assert result.stdout == "started --logger=recency --workflow-profile profiles/slurm\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--no-resident",
+        "--executor local",
+        "--executor=local",
+        "-e local",
+        "--profile mine",
+        "-n",
+        "",
+    ],
+)
+def test_jobs_are_forks_on_one_machine_unless_a_profile_may_choose(checkout, words, monkeypatch):
+    """Of a resident worker: the executor `recency`."""
+    assert "--executor=recency " in run(checkout, "exp1").stdout
+    if not words:
+        monkeypatch.setenv("SNAKEMAKE_PROFILE", "mine")
+    result = run(checkout, "exp1", *words.split())
+    assert result.returncode == 0 and "--executor=recency" not in result.stdout
+    assert result.stdout.endswith(f"exp1 {words}".removesuffix("--no-resident").rstrip() + "\n")
+    (checkout / "profiles" / "default").mkdir(parents=True)
+    profile = checkout / "profiles" / "default" / "config.yaml"
+    for text, is_resident in (("cores: all\n", not words), ("executor: slurm\n", False)):
+        profile.write_text(text)
+        monkeypatch.delenv("SNAKEMAKE_PROFILE", raising=False)
+        assert ("--executor=recency" in run(checkout, *words.split()).stdout) == is_resident
 
 
 def test_a_target_is_not_taken_for_a_config_file(checkout):

@@ -12,14 +12,18 @@ import pytest
 import faulty
 import job_server
 from loaded import logs
-from project import ROOT, TINY, command, copy_project, environment, plan, planned
+from project import ROOT, TINY, command, copy_project, environment, plan, planned, sources
 from recency.workflow.engine import start
 
 pytestmark = pytest.mark.long
 
 #: Each job in a Python of its own, as the users' jobs are; else a fork that has the libraries, at a third of the cost.
 ALONE = {job_server.NAME: ""}
-DOOM = "import job_server\n\njob_server.ask()\n\nimport faulty\n\nfaulty.doom()\n"
+DOOM = (
+    "import job_server\n\njob_server.ask()\n\nimport faulty\n\nfaulty.doom()\nfaulty.doom_forks()\n"
+)
+#: Jobs as forks of the run's resident worker, as ./run has them.
+RESIDENT = ["--executor", "recency"]
 
 
 def project(folder):
@@ -34,12 +38,17 @@ def doomed(folder):
     return folder
 
 
+def with_plugin(folder, words):
+    """Return the variables by which Snakemake itself finds the executor that it is asked for."""
+    return {"PYTHONPATH": sources(folder)} if "--executor" in words else {}
+
+
 def run(folder, *words, configs=TINY, **variables):
     """Run a study; return how it ended and what it printed."""
     process = faulty.started(
         folder,
         *command("--nolock", *words, configs=configs),
-        environment=environment() | variables,
+        environment=environment() | with_plugin(folder, words) | variables,
     )
     return process.wait(), faulty.printed(folder)
 
@@ -56,7 +65,7 @@ def due(folder, *words, configs=TINY):
     return {known[rule] for rule in rules if rule in known}
 
 
-def killed_until_done(folder, *words, configs=TINY, by=signal.SIGKILL, **variables):
+def killed_until_done(folder, *words, configs=TINY, by=signal.SIGKILL, executor=(), **variables):
     """Run a study until it is done, each of its rules' jobs killed once.
 
     At a change of a file or a time that its name draws; `--keep-going` lets many die in a run.
@@ -64,7 +73,7 @@ def killed_until_done(folder, *words, configs=TINY, by=signal.SIGKILL, **variabl
     rules, code, runs, said = due(folder, *words, configs=configs), 1, 0, 0
     while code and runs < 30:
         doom = variables | {faulty.DOOMED: f"1:{by.value}"}
-        code, text = run(folder, "--keep-going", *words, configs=configs, **doom)
+        code, text = run(folder, "--keep-going", *executor, *words, configs=configs, **doom)
         runs += 1
         said += f"A job was killed by {by.name}" in text or f"ended by {by.name} after step" in text
     assert code == 0, text[-4000:]
@@ -73,20 +82,30 @@ def killed_until_done(folder, *words, configs=TINY, by=signal.SIGKILL, **variabl
     assert {path.name for path in died.iterdir()} == rules
 
 
-@pytest.mark.parametrize(("by", "jobs"), [(signal.SIGKILL, {}), (signal.SIGTERM, ALONE)])
-def test_every_rule_killed_once(finished, tmp_path, by, jobs):
+@pytest.mark.parametrize(
+    ("by", "executor", "jobs"),
+    [
+        (signal.SIGKILL, [], {}),
+        (signal.SIGTERM, [], ALONE),
+        (signal.SIGKILL, RESIDENT, ALONE),
+    ],
+)
+def test_every_rule_killed_once(finished, tmp_path, by, executor, jobs):
     """Of a fork all that is killed is its own work; alone, its imports are killed too."""
     folder = project(tmp_path / "killed")
-    killed_until_done(folder, by=by, **jobs)
+    killed_until_done(folder, by=by, executor=executor, **jobs)
     assert faulty.digests(folder) == faulty.digests(finished)
     assert parts(folder) == []
 
 
-def test_the_run_killed_at_any_time(finished, tmp_path):
+@pytest.mark.parametrize("executor", [[], RESIDENT], ids=["local", "resident"])
+def test_the_run_killed_at_any_time(finished, tmp_path, executor):
     folder, draw, kills = project(tmp_path / "killed"), random.Random(1), 0
     while True:
         process = faulty.started(
-            folder, *command("--nolock", configs=TINY), environment=environment() | ALONE
+            folder,
+            *command("--nolock", *executor, configs=TINY),
+            environment=environment() | ALONE | with_plugin(folder, executor),
         )
         try:
             code = process.wait(draw.uniform(3, 20) if kills < 8 else None)
