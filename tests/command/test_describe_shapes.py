@@ -326,3 +326,13 @@ def test_texts_that_end_within_a_sentence_are_noted(tmp_path):
         status, out, err = described_with(save(cut, tmp_path / "a.csv"))
         assert status == 0, err
         assert f"# 3 of 3 texts {what}, such as " in out
+
+
+@pytest.mark.parametrize(("words", "status"), [(1, 0), (3, 2)])
+def test_a_text_in_another_unit_has_more_than_a_word(tmp_path, words, status):
+    """A caption that most readers skip has no unit of its own; three words of twelve readers have."""
+    caption = WHOLE[WHOLE.word_nr <= words].drop_duplicates(["participant", "word_nr"])
+    caption = caption.assign(story="caption", word="Figure", rt=40 + caption.word_nr)
+    pd.concat([WHOLE, caption]).to_csv(tmp_path / "mine.csv", index=False)
+    found, _, err = described(tmp_path / "mine.csv")
+    assert found == status and ("another unit" in err) == (status == 2), err

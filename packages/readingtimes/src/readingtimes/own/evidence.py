@@ -33,7 +33,7 @@ _ENDS, _CAPITALS = 10, 0.5
 _RUN = 20
 """Responses in a row of one reader that are the same."""
 _OTHER_UNIT = 8
-"""Times that a text's median time is above or below that of all."""
+"""Times that the median of a text, of `_SAME` times at least, is above or below that of all."""
 _FEW = 3
 """Times in another unit, at least: one may be a key that was held."""
 _MANY, _EVEN = 100, 0.08
@@ -168,7 +168,8 @@ def _against(
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     if value == "time_ms":
         times = responses.time_ms.where(responses.time_ms > 0)
-        medians = times.groupby(item, sort=False).median()
+        by_text = times.groupby(item, sort=False)
+        medians = by_text.median()[by_text.count() >= _SAME]
         ratio = medians / times.median()
         odd = ratio[(ratio > _OTHER_UNIT) | (ratio < 1 / _OTHER_UNIT)]
         if len(odd):
