@@ -36,9 +36,9 @@ KEPT = (100, 3000)
 """Ends of the times that are kept by the filter with which an entry of button presses begins, ms."""
 FILTER = f"{KEPT[0]} < time_ms < {KEPT[1]}"
 _OTHER_UNIT = 8
-"""Times that the median of a text, of `_SAME` times at least, is above or below that of all."""
+"""Times that the median of a text, of `_FEW` words at least, is above or below that of all."""
 _FEW = 3
-"""Times in another unit, at least: one may be a key that was held."""
+"""Times, or words of a text, in another unit, at least: one may be a key that was held."""
 _MANY, _EVEN = 100, 0.08
 """Times, and the least coefficient of variation of a reader's; logarithms have .02 to .06."""
 _SHORT = 20
@@ -176,8 +176,8 @@ def _against(
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     if value == "time_ms":
         times = responses.time_ms.where(responses.time_ms > 0)
-        by_text = times.groupby(item, sort=False)
-        medians = by_text.median()[by_text.count() >= _SAME]
+        read = responses.word_id.where(times.notna()).groupby(item, sort=False).nunique()
+        medians = times.groupby(item, sort=False).median()[read >= _FEW]
         ratio = medians / times.median()
         odd = ratio[(ratio > _OTHER_UNIT) | (ratio < 1 / _OTHER_UNIT)]
         if len(odd):
