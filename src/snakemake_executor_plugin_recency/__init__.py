@@ -17,7 +17,6 @@ import copy
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -47,8 +46,10 @@ class Executor(local.Executor):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.workers = Workers()
-        forked = type("ForkedScript", (ForkedScript,), {"workers": self.workers})
+        self.workers: dict[tuple, Worker] = {}
+        self.lock = threading.Lock()
+        self.is_cancelled = False
+        forked = type("ForkedScript", (ForkedScript,), {"executor": self})
         self.script = _with_globals(snakemake_script.script, PythonScript=forked)
 
     def job_args_and_prepare(self, job):
@@ -59,16 +60,28 @@ class Executor(local.Executor):
             rule.run_func = _with_globals(rule.run_func, script=self.script)
         return (rule, *others)
 
+    def worker_of(self, script: "ForkedScript") -> "Worker":
+        """Return the worker for a script, running unless it could not start or was killed."""
+        key = (script.opens_networks(), script.threads, script.resources.get("tmpdir"))
+        with self.lock:
+            worker = self.workers.setdefault(key, Worker())
+        worker.start(script)
+        return worker
+
     def cancel(self) -> None:
         """Wait for the jobs, which the signal that ends the run ends too; begin no others."""
-        self.workers.cancelled = True
+        self.is_cancelled = True
         super().cancel()
-        self.workers.close()
+        self._end_workers()
 
     def shutdown(self) -> None:
         """Wait for the jobs, and end the workers."""
         super().shutdown()
-        self.workers.close()
+        self._end_workers()
+
+    def _end_workers(self) -> None:
+        for worker in self.workers.values():
+            worker.end()
 
 
 def _with_globals(function: FunctionType, **names: object) -> FunctionType:
@@ -85,7 +98,7 @@ def _with_globals(function: FunctionType, **names: object) -> FunctionType:
 class ForkedScript(PythonScript):
     """A Python script of a job that runs as a fork of a worker, or on its own."""
 
-    workers: "Workers"
+    executor: Executor
 
     def execute_script(self, fname: str, edit: bool = False) -> None:
         """Run the script that Snakemake has written.
@@ -95,9 +108,10 @@ class ForkedScript(PythonScript):
         subprocess.CalledProcessError
             If it fails, with its exit status or, if a signal ended it, the negative number of that.
         """
-        worker = self.workers.of(self) if self._is_forkable() else None
-        code = worker.run(fname, self.bench_record) if worker else None
-        if code is None and self.workers.cancelled:
+        code = None
+        if self._is_forkable():
+            code = self.executor.worker_of(self).run(fname, self.bench_record)
+        if code is None and self.executor.is_cancelled:
             code = -signal.SIGINT
         if code is None:
             super().execute_script(fname, edit)
@@ -106,7 +120,7 @@ class ForkedScript(PythonScript):
 
     def start_worker(self, address: str) -> None:
         """Run a worker for scripts of this kind until it ends, in the environment of this script."""
-        with contextlib.suppress(subprocess.CalledProcessError):
+        try:
             shell(
                 "{python:q} {worker:q} {address:q} {kind}",
                 python=sys.executable,
@@ -116,6 +130,9 @@ class ForkedScript(PythonScript):
                 resources=self.resources,
                 threads=self.threads,
             )
+        except subprocess.CalledProcessError as error:
+            if error.returncode == -signal.SIGINT:  # Ctrl-C before it could ignore the signal
+                self.executor.is_cancelled = True
 
     def opens_networks(self) -> bool:
         """Return whether the job's code, by its fingerprints in `params`, opens networks."""
@@ -133,28 +150,6 @@ class ForkedScript(PythonScript):
         )
 
 
-class Workers:
-    """The workers of a run, one for each environment and kind of job, started by their first jobs."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.workers: dict[tuple, Worker] = {}
-        self.cancelled = False
-
-    def of(self, script: ForkedScript) -> "Worker":
-        """Return the worker for a script, running unless it could not start or was killed."""
-        key = (script.opens_networks(), script.threads, script.resources.get("tmpdir"))
-        with self.lock:
-            worker = self.workers.setdefault(key, Worker())
-        worker.start(script)
-        return worker
-
-    def close(self) -> None:
-        """End the workers."""
-        for worker in self.workers.values():
-            worker.close()
-
-
 class Worker:
     """The process of worker.py, as Snakemake sees it."""
 
@@ -168,22 +163,21 @@ class Worker:
         with self.lock:
             if self.thread is not None:
                 return
-            folder = tempfile.mkdtemp(prefix="recency-")  # for this account alone
-            address = os.path.join(folder, "worker")
-            self.thread = threading.Thread(target=script.start_worker, args=(address,), daemon=True)
-            try:
-                with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-                    listener.bind(address)
-                    listener.listen(1)
-                    listener.settimeout(PATIENCE)
-                    self.thread.start()
-                    while self.connection is None and self.thread.is_alive():
-                        with contextlib.suppress(TimeoutError):
-                            self.connection, _ = listener.accept()
-            except OSError:  # a path that is too long for a socket: jobs have their own processes
-                pass
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+            with (
+                contextlib.suppress(OSError),  # such as a path too long for a socket
+                tempfile.TemporaryDirectory(prefix="recency-") as folder,  # for this account alone
+                socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener,
+            ):
+                address = os.path.join(folder, "worker")
+                listener.bind(address)
+                listener.listen(1)
+                listener.settimeout(PATIENCE)
+                self.thread = threading.Thread(target=script.start_worker, args=(address,))
+                self.thread.daemon = True
+                self.thread.start()
+                while self.connection is None and self.thread.is_alive():
+                    with contextlib.suppress(TimeoutError):
+                        self.connection, _ = listener.accept()
 
     def run(self, script: str, record: object) -> int | None:
         """Run a script in a fork, measured for its benchmark.
@@ -213,17 +207,15 @@ class Worker:
                 with benchmarked(number if record else False, record):
                     mine.send(b"go")
                     code = mine.recv(32)
-                if (
-                    not code
-                ):  # the worker was killed; its fork may not go on next to another process
+                if not code:  # the worker was killed; its fork ends before another process begins
                     signal.pidfd_send_signal(fork, signal.SIGKILL)
                     select.select([fork], [], [])
             finally:
                 os.close(fork)
         return int(code) if code else None
 
-    def close(self) -> None:
-        """End the process, unless it has jobs."""
+    def end(self) -> None:
+        """End the process."""
         if self.connection:
             self.connection.close()
             self.connection = None

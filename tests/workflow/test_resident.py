@@ -6,6 +6,8 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 import faulty
+import snakemake_executor_plugin_recency as resident
 from project import ROOT, SOURCES, TINY, copy_project, environment
 from snakemake_executor_plugin_recency import ForkedScript
 
@@ -203,7 +206,7 @@ def waiting(folder, *names):
     return process, [list(map(int, path.read_text().split())) for path in attempts]
 
 
-def until(condition, seconds=30):
+def until(condition, seconds=60):
     """Wait for a condition."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -220,7 +223,7 @@ def test_a_killed_worker_costs_nothing_but_time(tmp_path):
     until(lambda: len((folder / "one.attempts").read_text().splitlines()) == 2)
     assert first not in alive(process)
     (folder / "go").touch()
-    assert process.wait(30) == 0 and (folder / "two.waited").exists()
+    assert process.wait(60) == 0 and (folder / "two.waited").exists()
     parents = [line.split()[1] for line in (folder / "one.attempts").read_text().splitlines()]
     assert parents == [str(worker), str(process.pid)] and alive(process) == []
 
@@ -257,6 +260,49 @@ def test_signals_reach_jobs_as_before(tmp_path, by, to, ends):
     assert len((folder / "one.attempts").read_text().splitlines()) == 1
 
 
+@pytest.mark.merge
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "killed"])
+def test_a_worker_that_is_stopped_before_its_first_fork(tmp_path, by):
+    """After Ctrl-C no job begins; without a worker, each is a process of its own."""
+    folder = project(tmp_path / "run")
+    (folder / "go").touch()
+    process, workers = start(folder, "recency", "one.waited"), []
+    until(lambda: workers.extend(filter(is_worker, alive(process))) or workers)
+    if by == signal.SIGINT:
+        os.killpg(process.pid, by)
+    else:
+        os.kill(workers[0], by)
+    assert (process.wait(60) == 0) == (by == signal.SIGKILL) == (folder / "one.waited").exists()
+    assert (folder / "one.attempts").exists() == (by == signal.SIGKILL) and alive(process) == []
+
+
+def is_worker(number):
+    """Return whether a process is a worker, no matter whether it still runs."""
+    try:
+        return b"worker.py" in Path(f"/proc/{number}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def test_a_worker_with_threads_or_a_gpu_does_not_serve():
+    """Of OpenBLAS there are threads until the first fork."""
+    code = """
+import os, runpy, threading, time
+import numpy
+worker = runpy.run_path(os.environ["WORKER"])
+assert len(os.listdir("/proc/self/task")) == 2 and worker["is_forkable"]()
+path = os.path.realpath
+os.path.realpath = lambda name: "/dev/nvidia0"
+assert not worker["is_forkable"]()
+os.path.realpath = path
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+assert not worker["is_forkable"]()
+"""
+    variables = {"WORKER": str(Path(resident.__file__).with_name("worker.py"))}
+    variables |= {"OPENBLAS_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", code], env=environment() | variables, check=True)
+
+
 def test_a_limit_on_memory_or_a_shell_of_its_own_takes_a_process_of_its_own(monkeypatch):
     script = ForkedScript.__new__(ForkedScript)
     vars(script).update(
@@ -274,7 +320,7 @@ def test_a_limit_on_memory_or_a_shell_of_its_own_takes_a_process_of_its_own(monk
     assert script._is_forkable()
     limits = SimpleNamespace(**{name: getattr(resource, name) for name in dir(resource)})
     limits.getrlimit = lambda which: (10**9, 10**9)
-    monkeypatch.setattr("snakemake_executor_plugin_recency.resource", limits)
+    monkeypatch.setattr(resident, "resource", limits)
     assert not script._is_forkable()
 
 
