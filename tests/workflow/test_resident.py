@@ -148,6 +148,7 @@ def found(folder, name):
     return json.loads(text.replace(str(folder), "FOLDER"))
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", ["first", "second", "threads", "gpu"])
 def test_a_fork_is_as_a_new_process(runs, name):
     """Also the second, after the first has altered all that it could."""
@@ -157,17 +158,20 @@ def test_a_fork_is_as_a_new_process(runs, name):
     assert seen["state"]["environment"]["OMP_NUM_THREADS"] == ("2" if name == "threads" else "1")
 
 
+@pytest.mark.merge
 def test_forks_draw_other_random_numbers(runs):
     draws = [found(runs["recency"], name)["draws"] for name in ("first", "second")]
     assert len({*draws[0], *draws[1]}) == 4
 
 
+@pytest.mark.merge
 def test_the_benchmark_is_of_the_fork(runs):
     header, values = (runs["recency"] / "first.tsv").read_text().splitlines()
     measured = dict(zip(header.split("\t"), values.split("\t"), strict=True))
     assert float(measured["s"]) > 0.1 and float(measured["max_rss"]) > 50
 
 
+@pytest.mark.merge
 def test_failures_are_shown_as_by_the_local_executor(runs):
     def shown(folder):
         text = re.sub(r"tmp\w{8}", "tmp", faulty.printed(folder)).replace(str(folder), "FOLDER")

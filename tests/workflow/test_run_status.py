@@ -160,7 +160,8 @@ def test_without_a_terminal_there_is_a_line_a_minute(monkeypatch):
 
 
 def test_the_plugin_leaves_the_choice_of_the_package_to_the_snakefile():
-    code = "import sys, snakemake_logger_plugin_recency; sys.exit('recency' in sys.modules)"
+    plugins = "snakemake_executor_plugin_recency, snakemake_logger_plugin_recency"
+    code = f"import sys, {plugins}; sys.exit('recency' in sys.modules)"
     subprocess.run(
         [sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": SOURCES}
     )
