@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -53,7 +54,7 @@ def load(
     Parameters
     ----------
     checkpoint : str or path
-        A causal or masked model: a folder trained here (opened with its bias), a folder written by
+        A causal or masked model, or an encoder-decoder: a folder trained here (opened with its bias), a folder written by
         transformers' `save_pretrained` with its tokenizer, or a name on the Hugging Face Hub
         ("owner/name", with a revision "owner/name@step1000", with a folder "owner/name/folder").
     bias : mapping, optional
@@ -146,7 +147,8 @@ def surprisal(
     prefix : str or list of str
         Context before every text, or one per text, that is read and has no rows: a question, an
         instruction. Split at white space; a space follows it (with `space_after`, only if it ends in
-        one). Like earlier words, it leaves the window of a long text.
+        one). Like earlier words, it leaves the window of a long text. In an encoder-decoder it is the
+        encoder's input.
     units : list, or list of lists, optional
         Units that are scored in place of words, of a text or of each text, which are strings: strings that
         concatenate to the text (morphemes, phrases), or spans (start, end) of its characters, with text
@@ -332,12 +334,17 @@ def surprisal(
         settings["word_entropy"] = word_entropy_settings.check(word_entropy)
     opened = _open(model, tokenizer, bias)
     with _evaluation_mode(getattr(opened, "network", None)):
-        if any(prefixes) and isinstance(opened, scoring.Model):
+        encoder = hasattr(getattr(opened, "network", None), "read")
+        if any(prefixes) and not encoder and isinstance(opened, scoring.Model):
             prefix_words.require_room(opened, prefixes, bos, window)
-        given = prefix_words.add(words, prefixes) if any(prefixes) else words
+        given = prefix_words.add(words, prefixes) if any(prefixes) and not encoder else words
         if units is not None:
             text_units.require_whole_tokens(opened, given, leading_space)
-        scored = scoring.score_words(given, opened, tokens=rows == "tokens", **settings)
+        score = partial(scoring.score_words, model=opened, tokens=rows == "tokens", **settings)
+        if any(prefixes) and encoder:
+            scored = prefix_words.score_given(opened.network, words, prefixes, score)
+        else:
+            scored = score(given)
     if any(prefixes):
         scored.table, scored.tokens = prefix_words.remove(words, scored.table, scored.tokens)
     keys = ["item", "position", "word"]

@@ -160,6 +160,7 @@ def load(
     import torch
 
     from recency.networks import checkpoints
+    from recency.networks.encoder_decoders import EncoderDecoderLM
 
     opened = checkpoints.load(model, bias, masked, allow_pickle, **weights)
     masked = checkpoints.is_masked(opened.config) if masked is None else masked
@@ -171,6 +172,8 @@ def load(
     if torch.cuda.is_available() and not placed:
         opened = opened.cuda()
     loaded = tokenizer_files.load(model, tokenizer)
+    if isinstance(opened, EncoderDecoderLM):
+        opened.use(loaded[0])
     return Model(opened, loaded[0], masked, loaded[1], weights.get("precision", "float32"))
 
 
@@ -329,11 +332,16 @@ def align_items(
 def as_model(network, tokenizer) -> Model:
     """Test a network that was given as it is, and return it with its tokenizer."""
     from recency.networks import self_test
+    from recency.networks.encoder_decoders import EncoderDecoderLM
 
     masked = type(network).__name__.endswith("ForMaskedLM")
+    if getattr(getattr(network, "config", None), "is_encoder_decoder", False):
+        network = EncoderDecoderLM(network)
     if network is not None:  # an analysis of tokens alone
         self_test.test(network, causal=not masked)
     tokenizer_own = tokenizer_files.as_tokenizer(tokenizer)
+    if isinstance(network, EncoderDecoderLM):
+        network.use(tokenizer_own)
     return Model(network, tokenizer_own, masked, tokenizer_files.bos_token(tokenizer))
 
 
