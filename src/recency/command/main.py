@@ -1,6 +1,7 @@
 """The command line: subcommands, their arguments, and display of errors."""
 
 import argparse
+import contextlib
 import os
 import re
 import sys
@@ -30,6 +31,8 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, 2 for invalid input, 130 when interrupted."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    with contextlib.suppress(AttributeError):  # Windows' code pages lack characters
+        sys.stdout.reconfigure(errors="replace")
     commands: dict[str, Parser] = {}
     top = _parser(commands)
     named = argv[0] if argv and argv[0] in commands else ""
