@@ -49,7 +49,8 @@ def load(
 ) -> scoring.Model:
     """Open a language model with its tokenizer, for `recency.surprisal`.
 
-    Code that comes with a checkpoint is never run. A GPU is used if there is one.
+    Code that comes with a checkpoint is never run. A GPU is used if there is one; Apple's for surprisal
+    alone, if it computes as the processor does.
 
     Parameters
     ----------

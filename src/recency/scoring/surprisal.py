@@ -6,7 +6,6 @@ Compare surprisal in a reduced precision of the weights with float32, on a sampl
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -380,6 +379,7 @@ def _score_causal(
     model: Model, texts, bos, stride, asked, tuned_lens=None, precision="fp32", **options
 ) -> list:
     """Score tokens with a causal LM."""
+    from recency.networks.apple_gpu import layers_moved
     from recency.scoring import causal as scoring
     from recency.scoring.inside import Internals
 
@@ -393,7 +393,7 @@ def _score_causal(
     words, internals = [text.word for text in texts], None
     if names := asked.with_sources(*measures.INSIDE):
         internals = Internals(model.network, names, words, output_layer, tuned_lens)
-    with internals.returning_weights() if internals else nullcontext():
+    with internals.returning_weights() if internals else layers_moved(model.network):
         return scoring.score(
             model.network,
             ids,
