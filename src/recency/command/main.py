@@ -317,6 +317,9 @@ def _next_words(parser: Parser) -> None:
     parser.add_argument(
         "--word", metavar="WORD", help="instead, the probability of this word after each context"
     )
+    parser.add_argument(
+        "--tokenizations", type=int, help="of --word: sum over its tokenizations of so many tokens"
+    )
     _windows_and_spaces(parser)
 
 

@@ -429,22 +429,9 @@ def next_words(
     words = _context_words(context)
     if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
         raise InputError(f"n: {n!r} is no whole number of 1 or more")
-    if correction not in VARIANTS:
-        raise InputError(f"no correction is called {nearest(correction, VARIANTS)}")
     opened = _open(model, tokenizer, bias)
-    if isinstance(opened, Path):
-        raise InputError(
-            f"{opened} is an n-gram model, and the next words are searched with a network; "
-            "recency.cloze takes n-gram models"
-        )
-    _require_word_ends(opened)
-    from recency.scoring.next_word.word_search import WordSearch
-
-    with _evaluation_mode(opened.network):
-        scoring.check_precision(opened, "fp32")
-        layer, start = scoring.output_layer_of(opened), begin_token(opened, bos)
-        search = WordSearch(opened, layer, words, start, correction, leading_space, stride, window)
-        scoring.check_vocabulary(opened, search.context)
+    settings = (correction, leading_space, stride, window)
+    with _word_search(opened, words, bos, *settings) as search:
         rows = search.run(int(n))
     table = pd.DataFrame(rows, columns=["word", "probability", "tokens"])
     table.attrs["other"] = max(0.0, 1 - float(table["probability"].sum()))
@@ -457,6 +444,7 @@ def cloze(
     word: str,
     tokenizer: Any = None,
     *,
+    tokenizations: int | None = None,
     bias: Mapping[str, Any] | None = None,
     bos: bool | str = True,
     correction: str = VARIANTS[0],
@@ -477,6 +465,10 @@ def cloze(
         The text so far, split at white space, or as words; "" for the first word.
     word : str
         One word, without white space.
+    tokenizations : int, optional
+        Sum over all tokenizations of the word into at most so many tokens; by default, only the
+        tokenizer's own counts. Each prefix of one is a pass over the context, 4,096 at most. The
+        context keeps its own tokens. Needs a causal network.
     tokenizer, bias, bos, correction, leading_space, stride, window
         As for `surprisal`.
 
@@ -488,7 +480,8 @@ def cloze(
     ------
     InputError
         For an invalid context, setting or model, and for a word without a probability of its own:
-        one that the model does not know, or whose tokens are shared with the context.
+        one that the model does not know, or whose tokens are shared with the context; for too many
+        tokenizations.
 
     Examples
     --------
@@ -503,18 +496,20 @@ def cloze(
     if not isinstance(word, str) or word.split() != [word]:
         raise InputError(f"word: {word!r} is not one word, a string without white space")
     opened = _open(model, tokenizer, bias)
+    if tokenizations is not None:
+        if not isinstance(tokenizations, Integral) or tokenizations < 1:
+            raise InputError(f"tokenizations: {tokenizations!r} is no whole number of 1 or more")
+        settings = (correction, leading_space, stride, window)
+        with _word_search(opened, words, bos, *settings) as search:
+            return search.sum_tokenizations(word, int(tokenizations))
     column = "surprisal_bits"
     if not isinstance(opened, Path):
         _require_word_ends(opened)
         column = "corrected_bits"
-    settings: dict[str, Any] = {
-        "bos": bos,
-        "correction": correction,
-        "leading_space": leading_space,
-    }
+    given: dict[str, Any] = {"bos": bos, "correction": correction, "leading_space": leading_space}
     with _evaluation_mode(getattr(opened, "network", None)):
         scored = scoring.score_words(
-            [[*words, word]], opened, stride=stride, window=window, **settings
+            [[*words, word]], opened, stride=stride, window=window, **given
         )
     value = float(scored.table[column].iloc[-1])
     reasons = scored.ledger["reason"][scored.ledger["word_id"] == len(words)].tolist()
@@ -525,6 +520,35 @@ def cloze(
             f"word {word!r} has no probability of its own after the context ({reason})"
         )
     return math.pow(2.0, -value)
+
+
+@contextmanager
+def _word_search(
+    opened: scoring.Model | Path,
+    words: list[str],
+    bos: bool | str,
+    correction: str,
+    leading_space: bool,
+    stride: int | None,
+    window: int | None,
+) -> Iterator[Any]:
+    """Yield a search for words after a context, with the network in evaluation mode."""
+    if correction not in VARIANTS:
+        raise InputError(f"no correction is called {nearest(correction, VARIANTS)}")
+    if isinstance(opened, Path):
+        raise InputError(
+            f"{opened} is an n-gram model, and words are searched with a network; recency.cloze takes "
+            "n-gram models, without `tokenizations`"
+        )
+    _require_word_ends(opened)
+    from recency.scoring.next_word.word_search import WordSearch
+
+    with _evaluation_mode(opened.network):
+        scoring.check_precision(opened, "fp32")
+        layer, start = scoring.output_layer_of(opened), begin_token(opened, bos)
+        search = WordSearch(opened, layer, words, start, correction, leading_space, stride, window)
+        scoring.check_vocabulary(opened, search.context)
+        yield search
 
 
 def _context_words(context: Any) -> list[str]:
