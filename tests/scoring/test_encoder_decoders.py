@@ -77,6 +77,17 @@ def test_a_prefix_changes_surprisal_and_the_next_call_is_without_it():
     )
     assert np.abs(before - given).max() > 1e-3
     np.testing.assert_array_equal(before, after)
+    prefixes = ["Did it rain ?", "", "Did it rain ?"]  # texts of one prefix are not in a row
+    words, tokens = (
+        recency.surprisal(TEXTS, network, framed, prefix=prefixes, rows=rows)
+        for rows in ("words", "tokens")
+    )
+    summed = tokens.groupby(["item", "position"]).surprisal_bits.sum()
+    np.testing.assert_allclose(summed, words["surprisal_bits"], rtol=0, atol=1e-9)
+    assert tokens["item"].is_monotonic_increasing
+    np.testing.assert_array_equal(
+        words["surprisal_bits"][words["item"] != "2"], given[words["item"] != "2"]
+    )
 
 
 def test_long_texts_are_read_in_windows():

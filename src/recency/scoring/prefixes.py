@@ -93,7 +93,9 @@ def score_given(
     finally:
         network.read("")
     tables = [part.table for part in parts]
-    tokens = None if parts[0].tokens is None else pd.concat([part.tokens for part in parts])
+    tokens = None
+    if parts[0].tokens is not None:
+        tokens = pd.concat([part.tokens for part in parts]).sort_values("word_id", kind="stable")
     table = pd.concat(tables, ignore_index=True)
     table.attrs = tables[0].attrs
     return replace(parts[0], table=table, tokens=tokens)

@@ -335,15 +335,17 @@ def surprisal(
         settings["word_entropy"] = word_entropy_settings.check(word_entropy)
     opened = _open(model, tokenizer, bias)
     with _evaluation_mode(getattr(opened, "network", None)):
-        encoder = hasattr(getattr(opened, "network", None), "read")
-        if any(prefixes) and not encoder and isinstance(opened, scoring.Model):
+        network = getattr(opened, "network", None)
+        encoder = network if hasattr(network, "read") else None
+        if any(prefixes) and encoder is None and isinstance(opened, scoring.Model):
             prefix_words.require_room(opened, prefixes, bos, window)
-        given = prefix_words.add(words, prefixes) if any(prefixes) and not encoder else words
+        given = prefix_words.add(words, prefixes) if any(prefixes) and encoder is None else words
         if units is not None:
             text_units.require_whole_tokens(opened, given, leading_space)
-        score = partial(scoring.score_words, model=opened, tokens=rows == "tokens", **settings)
-        if any(prefixes) and encoder:
-            scored = prefix_words.score_given(opened.network, words, prefixes, score)
+        settings |= {"model": opened, "tokens": rows == "tokens"}
+        score: Callable[[pd.DataFrame], Any] = partial(scoring.score_words, **settings)
+        if any(prefixes) and encoder is not None:
+            scored = prefix_words.score_given(encoder, words, prefixes, score)
         else:
             scored = score(given)
     if any(prefixes):
