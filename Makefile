@@ -112,12 +112,15 @@ fuzz-fits: setup
 public = $$(sed -n 's/^from \(\(recency\|crosslmm\|readingtimes\)\..*\) import .*/--module \1/p' \
 	src/recency/__init__.pyi src/recency/*/__init__.pyi packages/*/src/*/__init__.pyi | sort -u)
 
+# What evaluations ask of a planned study.
+specs = $$(ls src/recency/evaluations/*/spec.py | sed 's|^src/\(.*\)\.py$$|--module \1|; s|/|.|g')
+
 lint: setup
 	@$(tools) ruff check
 	@$(tools) ruff format --check
 	@$(tools) snakefmt --check Snakefile rules workflow/Snakefile workflow/*.smk
 	@git ls-files | $(tools) xargs codespell
-	@$(tools) mypy $(public) --module typed_use
+	@$(tools) mypy $(public) --module typed_use $(specs)
 	@$(tools) python setup/language.py --code
 	@./run --lint
 	@if type node >/dev/null 2>&1; then for script in $$(git ls-files '*.js'); do node --check $$script; done; \

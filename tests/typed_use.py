@@ -11,6 +11,8 @@ import readingtimes
 import recency
 from crosslmm import MixedModel
 from crosslmm.stats import PermutationTest, holm, interval, wilson
+from recency.evaluations.planned import Planned
+from recency.workflow.plan.study import Study
 
 
 def score(texts: list[str], folder: Path, network: Any, tokenizer: Any) -> pd.DataFrame:
@@ -63,3 +65,8 @@ def test(a: list[float], b: list[float], readers: list[str]) -> list[float]:
     assert_type(interval(np.array(a), np.array(readers)), tuple[float, float])
     assert_type(wilson(0.5, 10), tuple[float, float])
     return holm([tested.p, 0.5])
+
+
+def plan(config: dict[str, Any], folder: Path) -> Planned:
+    """Return a study as specs of evaluations see it."""
+    return Study(config, folder)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 from test_describe import described as described_with
-from test_describe_damage import NAMES, READERS, STORIES, WHOLE, described, parsed
+from test_describe_damage import NAMES, READERS, STORIES, WHOLE, described, parsed, run_of
 
 from own_corpus import save
 from readingtimes.contracts import check_words
@@ -326,3 +326,23 @@ def test_texts_that_end_within_a_sentence_are_noted(tmp_path):
         status, out, err = described_with(save(cut, tmp_path / "a.csv"))
         assert status == 0, err
         assert f"# 3 of 3 texts {what}, such as " in out
+
+
+@pytest.mark.parametrize(("words", "status"), [(1, 0), (3, 2)])
+def test_a_text_in_another_unit_has_more_than_a_word(tmp_path, words, status):
+    """A caption that most readers skip has no unit of its own; three words of twelve readers have."""
+    caption = WHOLE[WHOLE.word_nr <= words].drop_duplicates(["participant", "word_nr"])
+    caption = caption.assign(story="caption", word="Figure", rt=40 + caption.word_nr)
+    pd.concat([WHOLE, caption]).to_csv(tmp_path / "mine.csv", index=False)
+    found, _, err = described(tmp_path / "mine.csv")
+    assert found == status and ("another unit" in err) == (status == 2), err
+
+
+def test_a_key_that_was_held_is_noted_where_the_filter_leaves_its_times_out(tmp_path):
+    """Repetitions of a key in the published self-paced reading of Natural Stories take 33 ms each."""
+    table = run_of(WHOLE, 40)
+    table["rt"] = table.rt.mask(table.rt == 402, 33)
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    status, out, err = described(tmp_path / "mine.csv")
+    assert status == 0, err
+    assert "subject p04 has 33 40 times in a row" in out and "100 < time_ms" in out

@@ -39,7 +39,16 @@ def copied(frame):
     return pd.concat([frame, copy], ignore_index=True)
 
 
+def with_means(frame, pause=0):
+    """Have a reader whose times are the others' means, and one who leaves for a while now and then."""
+    frame = frame.assign(time_ms=frame.time_ms.where(frame.index % 997 > 0, frame.time_ms + pause))
+    mean = frame.groupby("word_id", as_index=False).time_ms.mean().round().assign(subject="mean")
+    return pd.concat([frame, mean], ignore_index=True)
+
+
 DAMAGE = {
+    "means": ("duplicates", with_means, "'mean' are the means of the other subjects"),
+    "means and pauses": ("duplicates", lambda f: with_means(f, 3.6e6), "'mean' are the means"),
     "seconds": ("units", lambda f: f.assign(time_ms=f.time_ms / 1000), "0.2.*are they seconds"),
     "logarithms": ("units", lambda f: f.assign(time_ms=np.log(f.time_ms)), "logarithms of ms"),
     "frames": ("units", lambda f: f.assign(time_ms=f.time_ms / 16.7), "ticks or 10 ms"),
@@ -71,6 +80,13 @@ def test_right_times_pass(skips, capsys):
     require_usable(WORDS, times(skips=skips), "mine.SPR")
     assert findings(WORDS, times(skips=skips)) == []
     assert capsys.readouterr().err == ""
+
+
+def test_a_pause_of_hours_makes_nobody_a_reader_of_means():
+    """With a standard deviation of hours, everybody is near the others' mean by it."""
+    frame = RIGHT.copy()
+    frame.loc[len(frame) // 2, "time_ms"] = 1e9
+    assert findings(WORDS, frame) == []
 
 
 def test_texts_of_one_word_are_refused():

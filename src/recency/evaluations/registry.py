@@ -32,7 +32,7 @@ A new figure of an evaluation is thus one file (and its caption); the rule, the 
 and the schema follow from it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -42,6 +42,7 @@ import yaml
 
 from recency import endpoints, overrides, plugins
 from recency.errors import REFUSALS, InputError, first_line
+from recency.evaluations.planned import Planned
 
 PACKAGE = "recency.evaluations"
 
@@ -61,12 +62,12 @@ class Data:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The properties of an evaluation. Functions take the study and an experiment's name."""
+    """The properties of an evaluation. Functions take the planned study (planned.Planned) and an experiment's name."""
 
     key: str = ""  # key of an experiment; "" if not part of an experiment
     #: Whether it applies to an experiment, given the files that exist; by default where the experiment
     #: has its key, and the data or the dataset that it names there are available.
-    applies: Callable[[Any, str], bool] = None  # type: ignore[assignment]
+    applies: Callable[[Planned, str], bool] = None  # type: ignore[assignment]
     standalone: bool = True  # whether it is enough for an experiment
     shares: tuple[str, ...] = ()  # keys that refine `responses` and this evaluation
     uses_lms: bool = True  # whether it needs the experiment's LMs
@@ -75,10 +76,10 @@ class Evaluation:
     ranks: bool = False  # whether it ranks the experiment's LMs by ΔLogLik
     wildcards: Mapping[str, str] = field(default_factory=dict)  # of its rules → config table
     data: Data | None = None
-    inputs: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
-    settings: Mapping[str, Callable[[Any, str], Any]] = field(default_factory=dict)
-    conditions: Mapping[str, Callable[[Any, str], bool]] = field(default_factory=dict)
-    also: Callable[[Any, str], list[str]] | None = None  # additional files
+    inputs: Mapping[str, Callable[[Planned, str], Any]] = field(default_factory=dict)
+    settings: Mapping[str, Callable[[Planned, str], Any]] = field(default_factory=dict)
+    conditions: Mapping[str, Callable[[Planned, str], bool]] = field(default_factory=dict)
+    also: Callable[[Planned, str], list[str]] | None = None  # additional files
     #: (config, experiment's name) → problems that the schema cannot express.
     problems: Callable[[dict, str], list[str]] | None = None
     #: (config, root) → problems of the tables that the evaluation reads.
@@ -87,13 +88,13 @@ class Evaluation:
     fitted: str | None = None
     #: config → its targets other than experiments: (name, line), and optionally their kind
     #: (recency.workflow.plan.costs.KINDS).
-    targets: Callable[[Mapping], list[tuple[str, ...]]] | None = None
+    targets: Callable[[Mapping], Sequence[tuple[str, ...]]] | None = None
     #: (config, wildcards of a job) → package → modules used by the job (recency.workflow.plan.code).
     chooses: Callable[[Mapping, Any], dict[str, list[str]]] | None = None
     #: (config, experiment's name) → (key below its own, LM, corpus): texts for comparing LMs.
     texts: Callable[[Mapping, str], list[tuple[str, str, str]]] | None = None
     #: (study, experiment's name) → LM → kind: kinds of LMs to test as well.
-    kinds: Callable[[Any, str], dict[str, str]] | None = None
+    kinds: Callable[[Planned, str], dict[str, str]] | None = None
     #: Rule → (name, core seconds of a job without timings): jobs that are counted separately.
     jobs: Mapping[str, tuple[str, float]] = field(default_factory=dict)
 
@@ -101,7 +102,7 @@ class Evaluation:
         if self.applies is None:
             object.__setattr__(self, "applies", self._is_available)
 
-    def _is_available(self, study, experiment: str) -> bool:
+    def _is_available(self, study: Planned, experiment: str) -> bool:
         if self.data:
             return bool(study.data_here(experiment, self.key))
         asked = study.experiment(experiment).get(self.key)
@@ -257,7 +258,7 @@ def settings(key: str, config: Mapping, experiment: str) -> dict:
     return defaults | config["experiments"][experiment][key]
 
 
-def setting(key: str, name: str) -> Callable[[Any, str], Any]:
+def setting(key: str, name: str) -> Callable[[Planned, str], Any]:
     """Return a function of study and experiment: a setting of an evaluation, None if it has none."""
     return lambda study, experiment: settings(key, study.config, experiment).get(name)
 

@@ -98,8 +98,8 @@ SHORTEST, LONGEST = 40, 5_000
 GROWING, STEPS, SPREAD = 0.95, 200, 4
 #: Duplicates: minimum number of words with the same times, and of distinct times.
 SAME_WORDS, SAME_TIMES = 20, 10
-#: A subject of means: least number of others, and largest median deviation from their mean, in standard
-#: deviations.
+#: A subject of means: least number of others, and largest median deviation from their mean, in median
+#: deviations of its own responses from their median: an hour's pause of somebody is no measure of them.
 OTHERS, SAME_AS_MEAN = 4, 0.02
 #: Maximum share of readings of an item in several conditions, where the design is to be a Latin square.
 LATIN = 0.1
@@ -205,10 +205,14 @@ def _average(responses: pd.DataFrame) -> str:
     by_word = responses.groupby("word_id", sort=False)[value]
     others = by_word.transform("size") - 1
     mean = (by_word.transform("sum") - responses[value]) / others.where(others >= OTHERS)
-    apart = (responses[value] - mean).abs() / responses[value].std()
-    apart = apart.groupby(responses.subject, sort=False, observed=True)
-    summary = apart.agg(["median", "count"])
-    found = summary.index[(summary["median"] < SAME_AS_MEAN) & (summary["count"] >= SAME_WORDS)]
+    subject = responses.subject
+    middle = responses[value].groupby(subject, sort=False, observed=True).transform("median")
+    own, apart = (
+        (responses[value] - of).abs().groupby(subject, sort=False, observed=True)
+        for of in (middle, mean)
+    )
+    found = (apart.median() < SAME_AS_MEAN * own.median()) & (apart.count() >= SAME_WORDS)
+    found = found.index[found]
     if found.empty:
         return ""
     return f"the responses of subject {found[0]!r} are the means of the other subjects: is it no reader?"

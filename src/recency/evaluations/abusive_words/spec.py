@@ -3,6 +3,7 @@
 import os
 from functools import partial
 
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation, setting, settings
 
 KEY = "abusive_words"
@@ -26,18 +27,18 @@ def features_of(config: dict, lexicon: str) -> list[dict]:
     ]
 
 
-def _vectors(study, experiment: str) -> list[str]:
+def _vectors(study: Planned, experiment: str) -> list[str]:
     asked = settings_of(study.config, experiment)
     stem = "{lexicon}.neighbours-{neighbours}-similarity-{similarity}".format(**asked)
     lms = study.experiment(experiment)["lms"]
     return [f"<results>/abusive_words/vectors/{lm}/{stem}.parquet" for lm in lms]
 
 
-def _resources(study, experiment: str) -> list[dict]:
+def _resources(study: Planned, experiment: str) -> list[dict]:
     return features_of(study.config, settings_of(study.config, experiment)["lexicon"])
 
 
-def _lexicon(study, experiment: str) -> dict[str, str]:
+def _lexicon(study: Planned, experiment: str) -> dict[str, str]:
     name = settings_of(study.config, experiment)["lexicon"]
     return {role: study.files.data(KEY, name, role) for role in ("base", "expanded")}
 

@@ -1,9 +1,10 @@
 """Attention of each head to tokens by distance, which shows whether a bias has an effect."""
 
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 
-def _files(study, experiment: str, ending: str) -> list[str]:
+def _files(study: Planned, experiment: str, ending: str) -> list[str]:
     dataset = study.experiment(experiment)["attention"]
     return [
         f"<results>/attention/{lm['variant']}/{dataset}.{ending}"

@@ -2,15 +2,16 @@
 
 from readingtimes.names import nearest
 from recency import config as configuration
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 
-def _maps(study, experiment: str, lms: list[str]) -> list[str]:
+def _maps(study: Planned, experiment: str, lms: list[str]) -> list[str]:
     sentence = study.experiment(experiment)["attention_maps"]["sentence"]
     return [f"<results>/attention_maps/{lm}/{sentence}.parquet" for lm in lms]
 
 
-def _lms_of_maps(study, experiment: str) -> list[str]:
+def _lms_of_maps(study: Planned, experiment: str) -> list[str]:
     return study.experiment(experiment)["attention_maps"]["lms"]
 
 

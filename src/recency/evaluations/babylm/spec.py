@@ -5,42 +5,43 @@ from pathlib import Path
 
 from recency.errors import REFUSALS
 from recency.evaluations.babylm import parts
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 KEY = "babylm"
 
 
-def _folder(study, experiment: str) -> str:
+def _folder(study: Planned, experiment: str) -> str:
     return study.experiment(experiment)[KEY]["data"]
 
 
-def files(study, experiment: str) -> dict[str, list[str]]:
+def files(study: Planned, experiment: str) -> dict[str, list[str]]:
     """Return part → its existing files, for the parts that one job scores."""
     folder = _folder(study, experiment)
     by_part = {name: parts.files(folder, name) for name in (*parts.ZERO_SHOT, "reading")}
     return {name: list(map(str, paths)) for name, paths in by_part.items() if paths}
 
 
-def contexts(study, experiment: str, which: int = 0) -> list[str]:
+def contexts(study: Planned, experiment: str, which: int = 0) -> list[str]:
     """Return the file of word contexts, or of children's ages (1), or an empty list if missing."""
     stages = study.experiment(experiment)[KEY].get("stages")
     paths = parts.files(_folder(study, experiment), "aoa") if stages else []
     return [str(paths[which])] if paths else []
 
 
-def stages(study, experiment: str) -> dict[str, dict[str, float]]:
+def stages(study: Planned, experiment: str) -> dict[str, dict[str, float]]:
     """Return LM → LM at a stage of its training → words read by then."""
     return study.experiment(experiment)[KEY].get("stages", {})
 
 
-def _words(study, experiment: str) -> list[str]:
+def _words(study: Planned, experiment: str) -> list[str]:
     names = dict.fromkeys(stage for of_lm in stages(study, experiment).values() for stage in of_lm)
     if not contexts(study, experiment):
         return []
     return [f"<results>/experiments/{experiment}/babylm_words.{lm}.csv" for lm in names]
 
 
-def _missing(study, experiment: str) -> list[str]:
+def _missing(study: Planned, experiment: str) -> list[str]:
     """Return the parts whose files are missing."""
     here = {*files(study, experiment), *(["aoa"] if contexts(study, experiment) else [])}
     return [name for name in parts.PARTS if name not in here]

@@ -4,16 +4,19 @@ import jsonschema
 
 from readingtimes.names import nearest
 from recency import config as configuration
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 from recency.regression import designs
 from recency.regression import predictor_names as names
 
 
-def _here(study, experiment: str) -> bool:
+def _here(study: Planned, experiment: str) -> bool:
     """Return whether an experiment has a search and its reading times exist."""
     search = study.experiment(experiment).get("search")
-    asked = search and configuration.responses(study.config, search, "searches")
-    return bool(search) and not any(r["dataset"] in study.not_run for r in asked)
+    if not search:
+        return False
+    asked = configuration.responses(study.config, search, "searches")
+    return not any(response["dataset"] in study.not_run for response in asked)
 
 
 def _problems_of_tables(config, root) -> list[str]:

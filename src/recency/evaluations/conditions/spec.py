@@ -7,6 +7,7 @@ from readingtimes import filters
 from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
 from recency.reading import declared_columns
 
@@ -14,19 +15,19 @@ KEY = "conditions"
 settings_of = partial(settings, KEY)
 
 
-def _contrasts(study, experiment: str) -> str | list[dict]:
+def _contrasts(study: Planned, experiment: str) -> str | list[dict]:
     """Return the coding of the conditions, or the contrasts; [] where effects are not asked for."""
     contrasts = settings_of(study.config, experiment).get("contrasts", {})
     return contrasts if isinstance(contrasts, str) else listed(contrasts)
 
 
-def _has_fillers(study, experiment: str) -> bool:
+def _has_fillers(study: Planned, experiment: str) -> bool:
     """Return whether there are fillers and their files exist."""
     fillers = settings_of(study.config, experiment).get("fillers")
     return fillers is not None and fillers.split(".", 1)[0] not in study.not_run
 
 
-def _observations(study, experiment: str) -> list[str]:
+def _observations(study: Planned, experiment: str) -> list[str]:
     """Return the observations without the held-out partition."""
     settings = settings_of(study.config, experiment)
     name, measure = settings["dataset"], settings["measure"]
@@ -34,7 +35,7 @@ def _observations(study, experiment: str) -> list[str]:
     return [f"<results>/observations/{name}.{measure}/{part}.parquet" for part in parts]
 
 
-def _surprisals(study, experiment: str) -> list[str]:
+def _surprisals(study: Planned, experiment: str) -> list[str]:
     name = settings_of(study.config, experiment)["dataset"]
     return [
         f"<results>/surprisal/{lm}/{name}.parquet" for lm in study.experiment(experiment)["lms"]
@@ -50,7 +51,7 @@ def _designs(config: dict, experiment: str, fillers: str) -> list[str]:
     ]
 
 
-def _fillers(study, experiment: str) -> list[str]:
+def _fillers(study: Planned, experiment: str) -> list[str]:
     """Return the fillers' regression of each LM."""
     if not _has_fillers(study, experiment):
         return []

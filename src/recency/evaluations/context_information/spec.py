@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, settings
 
 settings_of = partial(settings, "context_information")
@@ -12,7 +13,7 @@ def stem(settings: dict) -> str:
     return "{dataset}.{words}-context-{context}-seed-{seed}".format(**settings)
 
 
-def _files(study, experiment: str) -> list[str]:
+def _files(study: Planned, experiment: str) -> list[str]:
     name = stem(settings_of(study.config, experiment))
     return [
         f"<results>/context_information/{lm['variant']}/{name}.parquet"

@@ -5,6 +5,7 @@ from functools import partial
 
 from readingtimes import filters
 from readingtimes.names import nearest
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
 from recency.reading import declared_columns
 
@@ -14,7 +15,7 @@ settings_of = partial(settings, "contrasts")
 def listed(contrasts: Mapping[str, Mapping]) -> list[dict]:
     """Return contrasts as dicts of contrast, label, region, high and low."""
     return [
-        {"contrast": name, "region": None, "label": name} | entry
+        {"contrast": name, "region": None, "label": name, **entry}
         for name, entry in contrasts.items()
     ]
 
@@ -27,7 +28,7 @@ def conditions_of(contrasts: Mapping[str, Mapping]) -> Iterator[tuple[str, str]]
                 yield f"contrasts → {name} → {side}", entry[side]
 
 
-def _observations(study, experiment: str) -> list[str]:
+def _observations(study: Planned, experiment: str) -> list[str]:
     """Return the observations of all measures, without the held-out partition."""
     settings = settings_of(study.config, experiment)
     name = settings["dataset"]

@@ -1,11 +1,12 @@
 """Corpus sizes: tokens and unknown words of the parts of a corpus (thesis, Tables 3.1 and 4.1)."""
 
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, settings
 
 KEY = "corpus_sizes"
 
 
-def _texts(study, experiment: str) -> list[str]:
+def _texts(study: Planned, experiment: str) -> list[str]:
     parts = settings(KEY, study.config, experiment)["parts"]
     return [f"<results>/corpora/{corpus}/text.parquet" for corpus in parts.values()]
 

@@ -3,6 +3,7 @@
 from recency import config as configuration
 from recency import grids
 from recency.evaluations.minimal_pairs.spec import pairs
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 
@@ -45,7 +46,7 @@ def _problems(config, name) -> list[str]:
     return list(dict.fromkeys(problems))
 
 
-def points(study, experiment: str) -> list[dict]:
+def points(study: Planned, experiment: str) -> list[dict]:
     """Return each LM of the experiment as a point: lm, of, step, tokens, seed and baseline.
 
     `of` is the LM's name in the config, for all its steps and seeds.
@@ -63,10 +64,10 @@ def points(study, experiment: str) -> list[dict]:
     return records
 
 
-def others(study, experiment: str) -> dict[str, list[str] | str]:
+def others(study: Planned, experiment: str) -> dict[str, list[str] | str]:
     """Return keyword → files of minimal pairs and of attention, if the experiment has them."""
     settings, lms = study.experiment(experiment), study.experiment(experiment)["lms"]
-    inputs = {}
+    inputs: dict[str, list[str] | str] = {}
     if study.data_here(experiment, "minimal_pairs"):
         inputs["pairs"] = pairs(study, experiment)
         inputs["scores"] = [pairs(study, experiment, lm) for lm in lms]
@@ -76,7 +77,7 @@ def others(study, experiment: str) -> dict[str, list[str] | str]:
     return inputs
 
 
-def _applies(study, experiment: str) -> bool:
+def _applies(study: Planned, experiment: str) -> bool:
     settings = study.experiment(experiment)
     return "steps" in settings and bool(settings.get("responses") or others(study, experiment))
 

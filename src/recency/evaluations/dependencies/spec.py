@@ -1,9 +1,10 @@
 """Dependencies in annotated stories, and the attention of heads to them (Clark et al. 2025, § 7)."""
 
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation
 
 
-def _of(study, experiment: str) -> str:
+def _of(study: Planned, experiment: str) -> str:
     return study.experiment(experiment)["dependencies"]
 
 

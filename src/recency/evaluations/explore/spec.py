@@ -2,12 +2,13 @@
 
 from recency import endpoints
 from recency.evaluations import registry
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 PAGE = "<results>/experiments/{experiment}/explore.html"
 
 
-def applies(study, experiment: str) -> bool:
+def applies(study: Planned, experiment: str) -> bool:
     """Return whether an experiment ranks LMs by reading times, other than at training steps."""
     steps = "steps" in study.experiment(experiment)
     return registry.ranking().applies(study, experiment) and not steps

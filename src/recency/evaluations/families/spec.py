@@ -2,18 +2,19 @@
 
 from recency import config as configuration
 from recency.evaluations import registry
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 #: Key of the reference experiment, the same LMs without part of speech.
 REFERENCE = "without_part_of_speech"
 
 
-def _others(study, experiment: str) -> list[str]:
+def _others(study: Planned, experiment: str) -> list[str]:
     other = study.experiment(experiment)["families"].get(REFERENCE)
     return [f"<results>/experiments/{other}/delta_loglik.csv"] if other else []
 
 
-def _cells(study, experiment: str) -> list[dict]:
+def _cells(study: Planned, experiment: str) -> list[dict]:
     """Return lm, label, dataset, measure and design of each LM of a family, with its first seed."""
     groups = study.experiment(experiment)["families"]["groups"].values()
     named = {lm for lms in groups for lm in lms}
@@ -34,7 +35,7 @@ def _fits(ending: str):
     return lambda study, experiment: [where.format(**c) for c in _cells(study, experiment)]
 
 
-def _all_mixed(study, experiment: str) -> bool:
+def _all_mixed(study: Planned, experiment: str) -> bool:
     """Return whether all designs are Gaussian mixed models, whose variance has shares."""
     designs = [study.config["designs"][r["design"]] for r in study.responses(experiment)]
     mixed = (design["engine"] in ("cross_products", "lme4") for design in designs)

@@ -2,13 +2,14 @@
 
 from readingtimes.names import nearest
 from recency import config as configuration
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation
 
 KEY = "glue"
 PARTS = ("train", "dev", "dev_too")
 
 
-def tasks(study, experiment: str) -> list[dict]:
+def tasks(study: Planned, experiment: str) -> list[dict]:
     """Return an experiment's tasks: task, label, measure, and a reason if not run."""
     return [
         {
@@ -21,7 +22,7 @@ def tasks(study, experiment: str) -> list[dict]:
     ]
 
 
-def _runs(study, experiment: str) -> list[str]:
+def _runs(study: Planned, experiment: str) -> list[str]:
     return [
         f"<results>/glue/{lm}/{task}.csv"
         for lm in study.named_lms(experiment, KEY)
@@ -29,7 +30,7 @@ def _runs(study, experiment: str) -> list[str]:
     ]
 
 
-def _trained_lms(study, experiment: str) -> list[str]:
+def _trained_lms(study: Planned, experiment: str) -> list[str]:
     """Return the fine-tuned LMs that are trained here, whose last validation gives a perplexity."""
     here = study.lms_that_are("trained")
     return [

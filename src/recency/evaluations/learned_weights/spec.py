@@ -1,11 +1,12 @@
 """Learned weights: by distance, those that read a window of states, and those of a CDLM."""
 
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
 
 KEY = "learned_weights"
 
 
-def _files(study, experiment: str, key: str) -> list[str]:
+def _files(study: Planned, experiment: str, key: str) -> list[str]:
     lms = settings(KEY, study.config, experiment).get(key, [])
     return [f"<results>/experiments/{experiment}/{key}.{lm}.csv" for lm in lms]
 
@@ -46,6 +47,6 @@ EVALUATION = Evaluation(
 )
 
 
-def _labels(study, experiment: str, key: str) -> list[str]:
+def _labels(study: Planned, experiment: str, key: str) -> list[str]:
     lms = settings(KEY, study.config, experiment).get(key, [])
     return [study.lms[lm]["label"] for lm in lms]

@@ -3,6 +3,7 @@
 from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations import registry
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 KEY = "length"
@@ -41,7 +42,7 @@ def stem(settings: dict) -> str:
     return f"{settings['corpus']}.{lengths}.{some}.{share}.{settings['seed']}"
 
 
-def _files(study, experiment: str) -> list[str]:
+def _files(study: Planned, experiment: str) -> list[str]:
     name = stem(settings_of(study.config, experiment))
     return [f"<results>/length/{lm}/{name}.parquet" for lm in study.named_lms(experiment, KEY)]
 

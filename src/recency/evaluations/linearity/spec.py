@@ -1,21 +1,22 @@
 """Linearity: linking functions of a sensitivity grid, compared with the linear effect."""
 
 from recency import grids
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 LINEAR = "linear"
 
 
-def _functions(study, experiment: str) -> list:
+def _functions(study: Planned, experiment: str) -> list:
     return study.experiment(experiment).get("sensitivity", {}).get("linking", [])
 
 
-def _applies(study, experiment: str) -> bool:
+def _applies(study: Planned, experiment: str) -> bool:
     functions = _functions(study, experiment)
     return len(functions) > 1 and LINEAR in functions
 
 
-def _cells(study, experiment: str) -> list[dict]:
+def _cells(study: Planned, experiment: str) -> list[dict]:
     """Return the experiment's cells with their linking functions and their other settings."""
     grid = study.grids[experiment]
     others = [key for key in study.experiment(experiment)["sensitivity"] if key != "linking"]

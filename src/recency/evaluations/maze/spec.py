@@ -5,18 +5,19 @@ from functools import partial
 from readingtimes import filters
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
 from recency.reading import declared_columns
 
 settings_of = partial(settings, "maze")
 
 
-def _contrasts(study, experiment: str) -> list[dict]:
+def _contrasts(study: Planned, experiment: str) -> list[dict]:
     """Return each contrast as contrast, label, region, high and low."""
     return listed(settings_of(study.config, experiment).get("contrasts", {}))
 
 
-def _surprisals(study, experiment: str) -> list[str]:
+def _surprisals(study: Planned, experiment: str) -> list[str]:
     """Return the surprisals of all LMs except tables, which lack words that were not read."""
     dataset = settings_of(study.config, experiment)["dataset"]
     return [
@@ -26,7 +27,7 @@ def _surprisals(study, experiment: str) -> list[str]:
     ]
 
 
-def _readers(study, experiment: str) -> dict[str, list[str] | str]:
+def _readers(study: Planned, experiment: str) -> dict[str, list[str] | str]:
     """Return readers' choices and times, without the held-out partition."""
     settings = settings_of(study.config, experiment)
     if "measure" not in settings:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from recency.evaluations import registry
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, settings
 
 settings_of = partial(settings, "measured_memory")
@@ -13,7 +14,7 @@ def stem(settings: dict) -> str:
     return "{dataset}.{replacements}-reach-{reach}-before-{before}-seed-{seed}".format(**settings)
 
 
-def _files(study, experiment: str) -> list[str]:
+def _files(study: Planned, experiment: str) -> list[str]:
     name = stem(settings_of(study.config, experiment))
     return [
         f"<results>/measured_memory/{lm['variant']}/{name}.parquet"
@@ -21,7 +22,7 @@ def _files(study, experiment: str) -> list[str]:
     ]
 
 
-def _kinds(study, experiment: str) -> dict[str, str]:
+def _kinds(study: Planned, experiment: str) -> dict[str, str]:
     """Return LM → the kind of its memory, where an experiment measures memories."""
     if "measured_memory" not in study.experiment(experiment):
         return {}

@@ -1,16 +1,17 @@
 """Minimal pairs: which of two sentences each LM assigns a higher probability."""
 
 from recency.config import training_words
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation
 
 
-def pairs(study, experiment: str, lm: str | None = None) -> str:
+def pairs(study: Planned, experiment: str, lm: str | None = None) -> str:
     """Return the file of an experiment's minimal pairs, or of an LM's surprisal of them."""
     name = study.experiment(experiment)["minimal_pairs"]
     return f"<results>/minimal_pairs/{f'{lm}/' if lm else ''}{name}.parquet"
 
 
-def _training_words(study, experiment: str) -> str:
+def _training_words(study: Planned, experiment: str) -> str:
     """Return the baseline's number of training words as papers write it (10M), "" if unknown."""
     return training_words(study.config, study.experiment(experiment)["baseline"])
 

@@ -1,10 +1,11 @@
 """Pooled: a meta-analysis of one experiment's corpora, by language and overall."""
 
 from recency import languages
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 
-def _lms(study, experiment: str) -> list[str]:
+def _lms(study: Planned, experiment: str) -> list[str]:
     """Return the pooled LMs, without duplicates for their seeds."""
     of, baseline = study.one_for_seeds(experiment), study.ranked_baseline(experiment)
     named = study.experiment(experiment)["pooled"].get("lms")
@@ -13,7 +14,7 @@ def _lms(study, experiment: str) -> list[str]:
     ]
 
 
-def _datasets(study, experiment: str) -> list[dict]:
+def _datasets(study: Planned, experiment: str) -> list[dict]:
     """Return dataset, label and language of the experiment's datasets that can be run."""
     return [
         {

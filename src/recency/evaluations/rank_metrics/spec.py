@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from recency import config as configuration
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
 
 KINDS = ("network", "ngram")
@@ -21,7 +22,7 @@ def stem(settings: dict) -> str:
 
 
 def _files(ending: str):
-    def listed(study, experiment: str) -> list[str]:
+    def listed(study: Planned, experiment: str) -> list[str]:
         name = stem(settings_of(study.config, experiment))
         return [
             f"<results>/rank_metrics/{lm}/{name}.{ending}"

@@ -2,12 +2,13 @@
 
 import os
 
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation, named
 
 KEY = "rare_words"
 
 
-def _files(study, experiment: str) -> list[str]:
+def _files(study: Planned, experiment: str) -> list[str]:
     """Return the scores of an experiment's LMs and existing vectors, set by set."""
     paths = []
     for pairs in study.data_here(experiment, KEY):
@@ -18,7 +19,7 @@ def _files(study, experiment: str) -> list[str]:
     return paths
 
 
-def _vectors(study, pairs: str) -> list[dict]:
+def _vectors(study: Planned, pairs: str) -> list[dict]:
     """Return a set's vectors: name, label, whether the file exists, and a hint if not."""
     return [
         {
@@ -31,7 +32,7 @@ def _vectors(study, pairs: str) -> list[dict]:
     ]
 
 
-def _sets(study, experiment: str) -> list[dict]:
+def _sets(study: Planned, experiment: str) -> list[dict]:
     """Return each set of pairs: its label, its vectors, and the reason if it is not run."""
     return [
         {

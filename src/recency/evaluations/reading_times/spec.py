@@ -3,13 +3,14 @@
 from recency import config as configuration
 from recency import endpoints, grids
 from recency.errors import REFUSALS
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 from recency.figures import encoding
 from recency.regression import covered_endpoints, designs
 from recency.regression import predictor_names as names
 
 
-def _applies(study, experiment: str) -> bool:
+def _applies(study: Planned, experiment: str) -> bool:
     settings = study.experiment(experiment)
     asked = settings.get("responses") and not settings.keys() & {"sensitivity", "steps"}
     in_sample = settings.get("endpoint") == endpoints.IN_SAMPLE
@@ -171,7 +172,7 @@ def _endpoint_problems(config, entry, where) -> list[str]:
     return []
 
 
-def _verdict_and_recovery(study, experiment: str) -> list[str]:
+def _verdict_and_recovery(study: Planned, experiment: str) -> list[str]:
     """Return the verdict, and figures of the estimated and true effects of simulations."""
     where = f"<results>/experiments/{experiment}"
     responses = study.responses(experiment) if study.experiment(experiment).get("recovery") else []

@@ -19,7 +19,8 @@ def _design_problems(config, name) -> list[str]:
     experiment = config["experiments"][name]
     if "sensitivity" not in experiment:
         return []
-    endpoint, problems = experiment.get("endpoint"), {}
+    endpoint = experiment.get("endpoint")
+    problems: dict[str, str] = {}
     for design in experiment.get("responses", {}):
         if _problem(config["designs"][design], endpoint):  # reported elsewhere
             continue

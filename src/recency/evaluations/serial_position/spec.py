@@ -4,15 +4,18 @@ from functools import partial
 from pathlib import Path
 
 from readingtimes import filters
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
 from recency.reading import declared_columns
 
-DRAWN = ("filter", "lengths", "lists", "samples", "temperature", "score")
-DRAWN += ("study", "probe", "recall", "seed")
+DRAWN = (
+    *("filter", "lengths", "lists", "samples", "temperature", "score"),
+    *("study", "probe", "recall", "seed"),
+)
 settings_of = partial(settings, "serial_position")
 
 
-def _pool(study, experiment: str) -> str:
+def _pool(study: Planned, experiment: str) -> str:
     """Return the file that provides the words of lists."""
     settings = settings_of(study.config, experiment)
     if "file" in settings:
@@ -20,14 +23,14 @@ def _pool(study, experiment: str) -> str:
     return f"<results>/datasets/{settings['dataset']}/words.parquet"
 
 
-def _scores(study, experiment: str) -> list[str]:
+def _scores(study: Planned, experiment: str) -> list[str]:
     return [
         f"<results>/serial_position/{experiment}/{lm['variant']}.parquet"
         for lm in study.variants(experiment)
     ]
 
 
-def _parameters(study, experiment: str) -> dict:
+def _parameters(study: Planned, experiment: str) -> dict:
     """Return the parameters of rule remember_lists."""
     settings = settings_of(study.config, experiment)
     return {key: settings.get(key) for key in DRAWN}

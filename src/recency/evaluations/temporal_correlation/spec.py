@@ -2,12 +2,13 @@
 
 from functools import partial
 
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, settings
 
 settings_of = partial(settings, "temporal_correlation")
 
 
-def _files(study, experiment: str) -> list[str]:
+def _files(study: Planned, experiment: str) -> list[str]:
     of = settings_of(study.config, experiment)
     text = f"corpus/{of['corpus']}" if of.get("corpus") else of["dataset"]
     name = f"{text}.reach-{of['reach']}-seed-{of['seed']}"

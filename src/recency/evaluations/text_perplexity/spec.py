@@ -1,19 +1,20 @@
 """Perplexity of a text, for LMs alone and interpolated with another LM."""
 
 from recency import config as configuration
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 
 PARTS = ("validation", "test")
 
 
-def _lms(study, experiment: str) -> list[str]:
+def _lms(study: Planned, experiment: str) -> list[str]:
     """Return an experiment's LMs, and last the LM for interpolation."""
     settings = study.experiment(experiment)
     other = settings["perplexity"].get("interpolated_with")
     return list(dict.fromkeys([*settings["lms"], *([other] if other else [])]))
 
 
-def _variants(study, experiment: str) -> list[dict]:
+def _variants(study: Planned, experiment: str) -> list[dict]:
     """Return the descriptions of `_lms` without their seeds; `variant` is the LM itself."""
     of = study.one_for_seeds(experiment)
     return [
@@ -22,14 +23,14 @@ def _variants(study, experiment: str) -> list[dict]:
     ]
 
 
-def _pairs(study, experiment: str) -> list[tuple[str, str]]:
+def _pairs(study: Planned, experiment: str) -> list[tuple[str, str]]:
     """Return the pairs of `compare`, without seeds."""
     of = study.one_for_seeds(experiment)
     asked = study.experiment(experiment).get("compare", [])
     return list(dict.fromkeys((of[a], of[b]) for a, b in asked))
 
 
-def _scores(study, experiment: str) -> list[str]:
+def _scores(study: Planned, experiment: str) -> list[str]:
     asked = study.experiment(experiment)["perplexity"]
     return [
         f"<results>/text_perplexity/{lm}/{asked[part]}.parquet"
@@ -38,7 +39,7 @@ def _scores(study, experiment: str) -> list[str]:
     ]
 
 
-def _texts(study, experiment: str) -> list[str]:
+def _texts(study: Planned, experiment: str) -> list[str]:
     """Return the test text, and the training text for rare words if requested."""
     asked = study.experiment(experiment)["perplexity"]
     named = [asked["test"], asked["rare"]] if "rare" in asked else []

@@ -1,13 +1,14 @@
 """Word triggering: how far a word increases the probability of others in a training text."""
 
 from recency.evaluations import registry
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting
 
 #: Evaluations whose figures figure_retention reads.
 RETENTION = ("measured_memory", "temporal_correlation")
 
 
-def _has_retention(study, experiment: str) -> bool:
+def _has_retention(study: Planned, experiment: str) -> bool:
     """Return whether the experiment also measures its LMs' memories in both ways."""
     every = registry.evaluations()
     return all(every[name].applies(study, experiment) for name in RETENTION)

@@ -3,18 +3,19 @@
 import os
 from functools import partial
 
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
 
 settings_of = partial(settings, "turing_test")
 
 
-def _judgements(study, experiment: str) -> list[str]:
+def _judgements(study: Planned, experiment: str) -> list[str]:
     """Return the file of judgements as a list, empty if the user has supplied none."""
     path = settings_of(study.config, experiment)["judgements"]["local"]
     return [path] if os.path.exists(path) else []
 
 
-def _absent(study, experiment: str) -> str:
+def _absent(study: Planned, experiment: str) -> str:
     """Return a hint on what to supply if there are no judgements, otherwise ""."""
     if _judgements(study, experiment):
         return ""
@@ -32,7 +33,7 @@ def _problems(config, name) -> list[str]:
     ]
 
 
-def _applies(study, experiment: str) -> bool:
+def _applies(study: Planned, experiment: str) -> bool:
     settings = study.experiment(experiment)
     dataset = settings.get("rank_metrics", {}).get("dataset")
     return "turing_test" in settings and dataset not in (None, *study.not_run)

@@ -1,6 +1,7 @@
 """Surprisal by word type, with words' length and frequency."""
 
 from recency import languages
+from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, settings
 
 
@@ -14,12 +15,12 @@ def _setting(key: str):
     return lambda study, experiment: settings_of(study.config, experiment)[key]
 
 
-def _surprisals(study, experiment: str, lms: list[str]) -> list[str]:
+def _surprisals(study: Planned, experiment: str, lms: list[str]) -> list[str]:
     dataset = settings_of(study.config, experiment)["dataset"]
     return [f"<results>/surprisal/{lm}/{dataset}.parquet" for lm in lms]
 
 
-def _frequency_of(study, experiment: str) -> str:
+def _frequency_of(study: Planned, experiment: str) -> str:
     """Return the label of the larger text for frequencies."""
     settings = settings_of(study.config, experiment)
     named = languages.member(study.config, "unigrams", settings["frequency"], settings["dataset"])

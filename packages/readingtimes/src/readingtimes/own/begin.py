@@ -282,7 +282,7 @@ def written(entry: Entry, files: tuple[str, str], dataset: str | None = None) ->
     listed = ", ".join(f"{m}: {{filters: [{', '.join(steps)}]}}" for m in entry.measures)
     lines.append(f"    measures: {{{listed}}}")
     eyes = any(measure in EYES for measure in entry.measures)
-    kept = "time_ms > 0" if eyes or entry.means else "100 < time_ms < 3000"
+    kept = "time_ms > 0" if eyes or entry.means else evidence.FILTER
     edges = "" if entry.means else ', edges: "not sentence_first and not sentence_last"'
     lines.append(f'    filters: {{times: "{kept}"{edges}}}')
     if entry.means:

@@ -32,10 +32,13 @@ _ENDS, _CAPITALS = 10, 0.5
 """Sentence ends that are looked at, at least, and the share of them that a capital follows."""
 _RUN = 20
 """Responses in a row of one reader that are the same."""
+KEPT = (100, 3000)
+"""Ends of the times that are kept by the filter with which an entry of button presses begins, ms."""
+FILTER = f"{KEPT[0]} < time_ms < {KEPT[1]}"
 _OTHER_UNIT = 8
-"""Times that a text's median time is above or below that of all."""
+"""Times that the median of a text, of `_FEW` words at least, is above or below that of all."""
 _FEW = 3
-"""Times in another unit, at least: one may be a key that was held."""
+"""Times, or words of a text, in another unit, at least: one may be a key that was held."""
 _MANY, _EVEN = 100, 0.08
 """Times, and the least coefficient of variation of a reader's; logarithms have .02 to .06."""
 _SHORT = 20
@@ -153,6 +156,11 @@ def of_responses(
     zeros = 0 if of_eyes or "time_ms" not in responses else int((responses.time_ms == 0).sum())
     if zeros:
         notes.append(f"{zeros:,} times of {measure} are 0: do they stand for missing values?")
+    is_left_out = (responses[response_column(responses, "responses")] != 0) & ~are_kept(
+        responses, measure
+    )
+    if run := _longest_run(words, responses, is_left_out):
+        notes.append(f"{run}, which the filter leaves out: a key that was held?")
     return list(_against(words, responses, name, measure, found)), notes
 
 
@@ -168,7 +176,8 @@ def _against(
     item = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
     if value == "time_ms":
         times = responses.time_ms.where(responses.time_ms > 0)
-        medians = times.groupby(item, sort=False).median()
+        read = responses.word_id.where(times.notna()).groupby(item, sort=False).nunique()
+        medians = times.groupby(item, sort=False).median()[read >= _FEW]
         ratio = medians / times.median()
         odd = ratio[(ratio > _OTHER_UNIT) | (ratio < 1 / _OTHER_UNIT)]
         if len(odd):
@@ -183,18 +192,8 @@ def _against(
             yield finding.text
     if value == "time_ms":
         yield from _of_units(words, responses)
-    key = responses[["subject"]].astype("str")
-    if value != "time_ms":  # the same rating of many sentences is usual
-        key = key.assign(item=item)
-    same = (responses[value] == responses[value].shift()) & (key == key.shift()).all(axis=1)
-    run = (~same).cumsum()
-    lengths = run[responses[value] != 0].value_counts()
-    if len(lengths) and lengths.iloc[0] >= _RUN and responses[value].nunique() > 1:
-        at = responses[run == lengths.index[0]].iloc[0]
-        yield (
-            f"subject {at.subject} has {at[value]:g} {lengths.iloc[0]:,} times in a row, from the word "
-            f"{words.word.iloc[int(at.word_id)]!r} of text {words['item'].iloc[int(at.word_id)]}"
-        )
+    if run := _longest_run(words, responses, are_kept(responses, measure)):
+        yield run
     yield from (finding.text for finding in gate.findings(words, responses))
     if value == "time_ms":
         yield from _of_shape(responses, measure)
@@ -214,6 +213,31 @@ def _against(
                 f"mean times fall with the length of words (r = {r[0]:.2f}): are they speeds, such as "
                 "1000/RT, or of other words?"
             )
+
+
+def are_kept(responses: pd.DataFrame, measure: str) -> pd.Series:
+    """Return which responses the filter that an entry begins with keeps."""
+    value = response_column(responses, "responses")
+    if value == "time_ms" and not (measure in MEASURES and MEASURES[measure].of_eyes):
+        return responses.time_ms.between(*KEPT, inclusive="neither")
+    return responses[value] != 0
+
+
+def _longest_run(words: pd.DataFrame, responses: pd.DataFrame, among: pd.Series) -> str:
+    """Describe a reader's longest run of one response `among` those, "" if it is short."""
+    value = response_column(responses, "responses")
+    key = responses[["subject", value]].astype({"subject": "str"})
+    if value != "time_ms":  # the same rating of many sentences is usual
+        key["item"] = words.set_index("word_id")["item"].reindex(responses.word_id).to_numpy()
+    run = (key != key.shift()).any(axis=1).cumsum()
+    lengths = run[among].value_counts()
+    if lengths.empty or lengths.iloc[0] < _RUN or responses[value].nunique() == 1:
+        return ""
+    at = responses[run == lengths.index[0]].iloc[0]
+    return (
+        f"subject {at.subject} has {at[value]:g} {lengths.iloc[0]:,} times in a row, from the word "
+        f"{words.word.iloc[int(at.word_id)]!r} of text {words['item'].iloc[int(at.word_id)]}"
+    )
 
 
 def _of_units(words: pd.DataFrame, responses: pd.DataFrame) -> Iterator[str]:

@@ -523,7 +523,7 @@ def written(entry: Entry, files: tuple[str, str]) -> str:
     )
     lines.append(f"    measures: {{{listed}}}")
     if timed:
-        lines.append('    filters: {times: "100 < time_ms < 3000"}')
+        lines.append(f'    filters: {{times: "{evidence.FILTER}"}}')
     if entry.means:
         lines.append("    partitioned: false  # one response per text: all are fitted")
     return "\n".join(lines) + "\n"
