@@ -114,6 +114,17 @@ def test_long_texts_are_read_in_windows():
     assert abs(math.log2(cloze) + words.corrected_bits.iloc[-1]) < 1e-6
 
 
+def test_lossy_contexts_and_next_words_agree_with_surprisal():
+    """A memory that loses nothing is none; the most probable word has the probability of cloze."""
+    network, framed = made("Bart")
+    plain = recency.surprisal(TEXTS, network, framed)["surprisal_bits"]
+    lossy = {"erasure": {"form": "exponential", "half_life": 1e12}}
+    kept = recency.surprisal(TEXTS, network, framed, lossy=lossy)["surprisal_bits"]
+    np.testing.assert_allclose(kept, plain, rtol=0, atol=1e-6)
+    best = recency.next_words(network, "The cat", 1, framed).iloc[0]
+    assert abs(best["probability"] - recency.cloze(network, "The cat", best["word"], framed)) < 1e-6
+
+
 def test_a_folder_is_opened_and_impossible_requests_are_refused(tmp_path):
     network, framed = made("Bart")
     network.float().save_pretrained(tmp_path)
