@@ -114,6 +114,12 @@ def _warn(what: str) -> None:
     )
 
 
+def _is_movable(network: nn.Module) -> bool:
+    """Return whether a network is on the processor, in float32, and not recurrent."""
+    kinds = {(weight.device.type, weight.dtype) for weight in network.parameters()}
+    return kinds == {("cpu", torch.float32)} and not hasattr(network.base_model, "start")
+
+
 @torch.no_grad()
 def _find_fault_of(network: nn.Module, ids: torch.Tensor) -> str:
     """Move a network; return how it fails, "" if it has the output that it had on the processor."""
@@ -133,9 +139,7 @@ def layers_moved(network: nn.Module) -> Iterator[None]:
 
     Recurrent networks stay on the processor, and networks on another device where they are.
     """
-    weights = list(network.parameters())
-    fits = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in weights)
-    if not fits or hasattr(network.base_model, "start") or not is_available() or not _is_trusted():
+    if not is_available() or not _is_movable(network) or not _is_trusted():
         yield
         return
     ids = draw_texts(network)
