@@ -75,6 +75,10 @@ def test_the_verdicts_in_the_answer_s_prose_are_those_of_the_files():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     ends = f"{primary.percent_low:.1f} to {primary.percent_high:.1f}".replace("-", "−")
     assert f"is +{primary.percent:.1f} % ({ends})" in " ".join(readme.split())
+    corpora = pd.read_csv(FOLDER / "by_corpus.csv").query("measure == 'all'").set_index("dataset")
+    assert list(corpora.index[corpora.low > 0]) == ["geco_totals"] and (corpora.high > 0).all()
+    pooled = pd.read_csv(FOLDER / "by_corpus_pooled.csv")
+    assert (pooled.random_low < 0).all() and (pooled.random_high > 0).all()
     lms = pd.read_csv(FOLDER / "lms.csv").set_index("lm").drop("no-bias")
     assert (lms.low_all_over_baseline < 0).all() and (lms.high_all_over_baseline > 0).all()
     alone = lms.loc["slope-1-inference"]  # its own interval excludes zero
