@@ -22,7 +22,7 @@ rule download:
 rule prepare_text:
     "Convert a corpus's original files to text, one row per document."
     input:
-        files=lambda wildcards: study.corpus_files(wildcards.corpus),
+        files=lambda wildcards: study.files.of_corpus(wildcards.corpus),
         sources=lambda wildcards: files.table_of_sources(wildcards.corpus),
     output:
         "<results>/corpora/{corpus}/text.parquet",

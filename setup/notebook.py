@@ -14,10 +14,17 @@ from pathlib import Path
 
 _BLOCK = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FIRST = """\
-# From the project's folder, with its tools on the path.
+# From the project's folder, with its tools on the path; in Colab it is installed first (ten minutes).
 import os
+import sys
 
-%cd -q ..
+if "google.colab" in sys.modules:
+    if not os.path.exists("/content/recency"):
+        !git clone -q https://github.com/OWNER/recency.git /content/recency
+        !make -C /content/recency demo
+    %cd -q /content/recency
+else:
+    %cd -q ..
 os.environ["PATH"] = f"{os.getcwd()}/.venv/bin:" + os.environ["PATH"]
 """
 

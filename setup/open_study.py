@@ -9,9 +9,11 @@ The page's text is setup/open_study.md: `{contrast primary}` is a difference wit
 """
 
 import json
+import math
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -21,16 +23,26 @@ from crosslmm.stats import claims
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "open-study"
 TEXT = Path(__file__).with_suffix(".md")
-#: Differences between LMs in Table 2 of the paper, all 13 responses: analysis → LM, reference.
+#: Differences between LMs in Table 2 of the paper: contrast → LM, reference.
 PUBLISHED = {
-    "primary": ("ALiBi-mix-TI", "Pythia"),
+    "mixed": ("ALiBi-mix-TI", "Pythia"),
     "slope-1": ("ALiBi-1-TI", "Pythia"),
     "mixed-slope-1": ("ALiBi-mix-TI", "ALiBi-1-TI"),
     "mixed-inference": ("ALiBi-mix-I", "Pythia"),
     "slope-1-inference": ("ALiBi-1-I", "Pythia"),
 }
 LEAD = 0.188  # smallest effect of interest: the paper's lead, share of the ΔLogLik of no bias
+#: The paper's responses that were run, by their columns of Table 2.
+SHARED = ["Natural Stories SPR", "UCL SPR", "UCL FP", "UCL GP", "Provo FP", "Provo GP"]
 BASELINE = "no-bias"
+#: The contrasts of PUBLISHED among the LMs here.
+CONTRASTS = {
+    "mixed": ("mixed", BASELINE),
+    "slope-1": ("slope-1", BASELINE),
+    "mixed-slope-1": ("mixed", "slope-1"),
+    "mixed-inference": ("mixed-inference", BASELINE),
+    "slope-1-inference": ("slope-1-inference", BASELINE),
+}
 PAPER = ROOT / "data" / "published" / "clark2025_table2.csv"
 #: Robustness of the primary contrast: experiment → its description.
 ANALYSES = {
@@ -50,31 +62,22 @@ ANALYSES = {
 
 
 def store(results: Path) -> None:
-    """Write the study's tables and its figure to docs/open-study."""
+    """Write the study's tables to docs/open-study; setup/pictures.py draws its figure from them."""
     experiments = results / "experiments"
     contrasts = [_contrast(experiments, name, "mixed") for name in ANALYSES]
-    for lm in ("slope-1", "mixed-inference", "slope-1-inference"):
-        contrasts.append(_contrast(experiments, "secondary", lm) | {"analysis": lm})
-    best = _contrast(experiments, "secondary", "mixed", "slope-1") | {"analysis": "mixed-slope-1"}
-    table = pd.DataFrame([*contrasts, best])
-    table["lead_percent"] = 100 * table.difference / table.baseline
+    for name in ("secondary", "shared"):
+        for contrast, (lm, other) in CONTRASTS.items():
+            row = _contrast(experiments, name, lm, other)
+            contrasts.append(row | {"analysis": f"{name} {contrast}"})
+    table = pd.DataFrame(contrasts)
     table.insert(1, "label", table.analysis.map(ANALYSES).fillna(""))
-    smallest = LEAD * table.baseline
-    table["claim"] = [
-        claims.judge(low, high, effect)
-        for low, high, effect in zip(table.low, table.high, smallest, strict=True)
-    ]
-    table["reverse"] = [
-        claims.judge(-high, -low, effect)
-        for low, high, effect in zip(table.low, table.high, smallest, strict=True)
-    ]
-    table.round(4).to_csv(FOLDER / "contrasts.csv", index=False)
+    table.round(6).to_csv(FOLDER / "contrasts.csv", index=False)
     shutil.copyfile(
         experiments / "secondary" / "figure_delta_loglik_by_response.csv",
         FOLDER / "by_response.csv",
     )
-    shutil.copyfile(experiments / "primary" / "figure_pooled.png", FOLDER / "by_corpus.png")
-    shutil.copyfile(experiments / "primary" / "table_pooled.csv", FOLDER / "by_corpus.csv")
+    for name, stored in (("figure", "by_corpus"), ("table", "by_corpus_pooled")):
+        shutil.copyfile(experiments / "primary" / f"{name}_pooled.csv", FOLDER / f"{stored}.csv")
     _lms(experiments / "secondary").round(4).to_csv(FOLDER / "lms.csv", index=False)
 
 
@@ -96,7 +99,7 @@ def _contrast(experiments: Path, name: str, lm: str, against: str = BASELINE) ->
         for end in ("low", "high")
     )
     baseline = next(r for r in verdict["ranking"] if r["lm"] == BASELINE)["delta_loglik"]["value"]
-    return {
+    row = {
         "analysis": name,
         "difference": sign * pair["value"],
         "low": min(sign * low, sign * high),
@@ -105,6 +108,27 @@ def _contrast(experiments: Path, name: str, lm: str, against: str = BASELINE) ->
         "observations": pair["n"],
         "baseline": baseline,
     }
+    for key, value in {"percent": "share", "percent_low": "low", "percent_high": "high"}.items():
+        share = pair[
+            "share" if value == "share" else f"share_{value if sign > 0 else OPPOSITE[value]}"
+        ]
+        row[key] = math.nan if share is None else 100 * sign * share
+    return row | {"claim": judge(row, LEAD), "reverse": judge(row, LEAD, is_reverse=True)}
+
+
+OPPOSITE = {"low": "high", "high": "low"}
+
+
+def judge(row: Mapping, effect: float, is_reverse: bool = False) -> str:
+    """Judge a lead of `effect` as a share of no bias, or the reverse lead, as the verdict does.
+
+    Whether there is a lead is seen in nats, how large it may be in percent, by Fieller's interval.
+    """
+    low, high, most = row["low"], row["high"], row["percent_high"] / 100
+    if is_reverse:
+        low, high, most = -high, -low, -row["percent_low"] / 100
+    most = -math.inf if high < 0 else most
+    return claims.judge(low, math.inf if math.isnan(most) else most, effect)
 
 
 def _lms(folder: Path) -> pd.DataFrame:
@@ -154,17 +178,19 @@ def tables() -> dict[str, str]:
         filled[f"contrast {name}"] = f"{number(row.difference, sign=True)} {interval(row)}"
         filled[f"claim {name}"] = row.claim
         filled[f"reverse {name}"] = row.reverse
-        filled[f"lead {name}"] = f"{number(row.lead_percent, 1, sign=True)} %"
-        filled[f"smallest {name}"] = number(LEAD * row.baseline)
-        filled[f"tenth {name}"] = number(0.1 * row.baseline)
-        filled[f"tenth claim {name}"] = claims.judge(row.low, row.high, 0.1 * row.baseline)
+        filled[f"lead {name}"] = f"{number(row.percent, 1, sign=True)} %"
+        ends = (number(row[end], 1) for end in ("percent_low", "percent_high"))
+        filled[f"percent {name}"] = f"{number(row.percent, 1, sign=True)} % ({' to '.join(ends)})"
+        if math.isnan(row.percent):  # no bias has no ΔLogLik above 0 to compare with
+            filled[f"percent {name}"] = "–"
+        filled[f"tenth claim {name}"] = judge(row, 0.1)
         filled[f"observations {name}"] = number(row.observations)
-    published = pd.read_csv(PAPER).set_index("lm").Total
+    published = pd.read_csv(PAPER).set_index("lm")[SHARED].sum(axis=1)
     for name, (lm, other) in PUBLISHED.items():
-        share = (published[lm] - published[other]) / published["Pythia"]
-        expected = share * contrasts.baseline[name]
-        filled[f"expected {name}"] = number(expected, sign=True)
-        is_inside = contrasts.low[name] <= expected <= contrasts.high[name]
+        expected = 100 * (published[lm] - published[other]) / published["Pythia"]
+        filled[f"expected {name}"] = f"{number(expected, 1, sign=True)} %"
+        row = contrasts.loc[f"shared {name}"]
+        is_inside = row.percent_low <= expected <= row.percent_high
         filled[f"inside {name}"] = "yes" if is_inside else "no"
     filled["rho"] = number(lms.delta_loglik.corr(lms.perplexity, method="spearman"), 2)
     filled["table lms"] = _rows(
@@ -180,12 +206,12 @@ def tables() -> dict[str, str]:
         ],
     )
     filled["table robustness"] = _rows(
-        ["analysis", "mixed slopes − no bias (95 %)", "of no bias, %", "claim"],
+        ["analysis", "mixed slopes − no bias (95 %)", "of no bias, % (95 %)", "claim"],
         [
             [
                 label,
                 f"{number(row.difference, sign=True)} {interval(row)}",
-                number(row.lead_percent, 1, sign=True),
+                filled[f"percent {name}"].replace(" %", ""),
                 row.claim,
             ]
             for name, label in ANALYSES.items()

@@ -18,6 +18,7 @@ from PIL.PngImagePlugin import PngInfo
 from recency import config as configuration
 from recency.evaluations.bias_search import figure as bias_search
 from recency.evaluations.length import view as length
+from recency.evaluations.pooled import view as pooled
 from recency.evaluations.rank_metrics import view as rank_metrics
 from recency.evaluations.reading_times.figure_delta_loglik import differences
 from recency.evaluations.triggering import view as triggering
@@ -76,6 +77,14 @@ def draw_perplexity(rows: pd.DataFrame, lms: list[LM]) -> Figure:
     style.notes(figure, [f"lines: differences from {lms[0].label} (dashed), {THEORIES}"])
     labels.name_lms(axes, lms, looks, *points)
     return figure
+
+
+def of_corpora() -> Figure:
+    """Return the lead of mixed slopes in each corpus, and their mean."""
+    effects, means = read("open-study/by_corpus.csv"), read("open-study/by_corpus_pooled.csv")
+    config = loading.load(ROOT, "config/open.yaml", "docs/open-study/stored.yaml")
+    words = pooled.sentences(means)
+    return pooled.draw(effects, means, described(config, ["mixed"]), "no bias", words)
 
 
 def of_word_length() -> Figure:
@@ -172,6 +181,7 @@ def of_endpoint() -> Figure:
 
 
 PICTURES: dict[str, Callable[[], Figure]] = {
+    "open-study/by_corpus.png": of_corpora,
     "open-study/word_length.png": of_word_length,
     "open-study/rank_metrics.png": of_rank_metrics,
     "open-study/mlm_length.png": of_lengths,

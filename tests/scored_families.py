@@ -71,7 +71,7 @@ WHY = {
 class Scored:
     """A row of docs/surprisal.md: what it is scored as, whether a bias goes on it, how it is made."""
 
-    outcome: str  # causal, masked, or refused
+    outcome: str  # causal, masked, encoder-decoder (test_encoder_decoders.py), or refused
     bias: str  # works, or one of WHY
     settings: dict = field(repr=False)
     model: str = ""
@@ -91,7 +91,7 @@ def _of_biases(name: str) -> Scored:
     family = families.FAMILIES[name]
     outcome = "masked" if family.model.endswith("ForMaskedLM") else "causal"
     if name in ("Bart", "T5", "XLNet"):
-        outcome = "refused"
+        outcome = "refused" if name == "XLNet" else "encoder-decoder"
     why = [each for each, message in WHY.items() if message == family.message]
     return Scored(outcome, *(why or ["works"]), family.settings, family.model, family.config)
 

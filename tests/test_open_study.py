@@ -68,11 +68,17 @@ def test_the_page_is_filled_in_from_the_files():
 def test_the_verdicts_in_the_answer_s_prose_are_those_of_the_files():
     """Setup fills in numbers and three verdicts; these are written out."""
     contrasts = pd.read_csv(FOLDER / "contrasts.csv").set_index("analysis")
-    others = ["slope-1", "mixed-inference", "slope-1-inference"]
-    assert contrasts.reverse["primary"] == "ruled out" and contrasts.lead_percent["primary"] > 0
-    assert set(contrasts.claim[others]) == {"ruled out"}
+    others = [f"secondary {lm}" for lm in ("slope-1", "mixed-inference", "slope-1-inference")]
+    primary = contrasts.loc["primary"]
+    assert primary.reverse == "ruled out" and primary.percent > 0 and primary.percent_high < 10
+    assert set(contrasts.claim[["primary", *others]]) == {"ruled out"}
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"is +{contrasts.lead_percent['primary']:.1f} %" in " ".join(readme.split())
+    ends = f"{primary.percent_low:.1f} to {primary.percent_high:.1f}".replace("-", "−")
+    assert f"is +{primary.percent:.1f} % ({ends})" in " ".join(readme.split())
+    corpora = pd.read_csv(FOLDER / "by_corpus.csv").query("measure == 'all'").set_index("dataset")
+    assert list(corpora.index[corpora.low > 0]) == ["geco_totals"] and (corpora.high > 0).all()
+    pooled = pd.read_csv(FOLDER / "by_corpus_pooled.csv")
+    assert (pooled.random_low < 0).all() and (pooled.random_high > 0).all()
     lms = pd.read_csv(FOLDER / "lms.csv").set_index("lm").drop("no-bias")
     assert (lms.low_all_over_baseline < 0).all() and (lms.high_all_over_baseline > 0).all()
     alone = lms.loc["slope-1-inference"]  # its own interval excludes zero

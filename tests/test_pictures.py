@@ -14,7 +14,6 @@ pictures = module("pictures")
 #: Pictures of other code, and those whose values are too many to be stored.
 OTHERS = {
     "memories.png": "setup/landing.py",
-    "open-study/by_corpus.png": "setup/open_study.py",
     "regression_scale.png": "benchmarks",
     "tutorial.png": "the tutorial's run",
 }

@@ -45,6 +45,20 @@ def test_the_notebook_is_made_of_the_page(notebook):
     assert not any("make demo" in cell or "gpt2" in cell for cell in ran)
 
 
+@pytest.mark.parametrize("colab", [False, True])
+def test_the_first_cell_installs_the_project_in_colab_only(notebook, colab, monkeypatch):
+    """Shell commands and magics are recorded in place of IPython."""
+    ran: list[str] = []
+    cell = re.sub(r"^( *)[!%](.+)$", r"\1ran.append('\2')", notebook._FIRST, flags=re.MULTILINE)
+    monkeypatch.setenv("PATH", "/bin")
+    if colab:
+        monkeypatch.setitem(sys.modules, "google.colab", object())
+    exec(cell, {"ran": ran})  # noqa: S102
+    assert any("git clone" in line for line in ran) == colab == any("make" in line for line in ran)
+    assert ran[-1] == ("cd -q /content/recency" if colab else "cd -q ..")
+    assert os.environ["PATH"] == f"{os.getcwd()}/.venv/bin:/bin"
+
+
 def test_what_goes_into_the_config_is_right(tmp_path, monkeypatch):
     config = load("config/demo.yaml")
     for content in (content for language, _, content in BLOCKS if language == "yaml"):

@@ -325,5 +325,9 @@ def test_a_prefix_and_the_next_words(story, model, tmp_path, capsys):
     table = pd.read_csv(io.StringIO(capsys.readouterr().out))
     expected = [recency.cloze(model, context, "mat") for context in contexts]
     np.testing.assert_allclose(table["probability"], expected, rtol=1e-5)
+    assert main(["next-words", *given, "--word", "mat", "--tokenizations", "3"]) == 0
+    assert float(capsys.readouterr().out.split(",")[-1]) > expected[-1]
+    assert main(["next-words", *given, "--tokenizations", "3"]) == 2
+    assert "recency next-words: --tokenizations are those of one word" in capsys.readouterr().err
     assert main(["next-words", *given, "--n", "0"]) == 2
     assert "recency next-words: n: 0 is no whole number" in capsys.readouterr().err

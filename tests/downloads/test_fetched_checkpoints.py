@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import yaml
 
 import job_server
 from checkpoints import checkpoint
@@ -22,6 +23,8 @@ from recency.errors import REFUSALS
 from recency.networks import hub as names
 from recency.networks import hub_download as hub
 from recency.scoring.lm_spec import LMSpec
+from recency.workflow.config import checks as config_checks
+from recency.workflow.config import loading
 from recency.workflow.engine import results_folder, start
 from recency.workflow.plan import batches, costs
 from recency.workflow.plan.study import Study
@@ -201,13 +204,84 @@ def test_the_plan_knows_every_size(server, tmp_path, monkeypatch):
     Path("pages.tsv").write_text("\n".join([header, *rows, ""]))
     study = Study(configured(server), ROOT)
     files = study.files
-    assert [files.size(path) for path in study.corpus_files("pages")] == [4, 12, 7000, None]
+    assert [files.size(path) for path in study.files.of_corpus("pages")] == [4, 12, 7000, None]
     of_hub = batches.network(study, "of_hub")
     assert of_hub == ["<resources>/downloads/hub/owner/name@main.hub.json"]
     assert files.size(of_hub[0]) == sum(map(len, ("main", "{}", "weights main")))
     gated = batches.network(study, "gated")
     assert gated == ["<resources>/downloads/hub/owner/name@step1.hub.json", *of_hub]
     assert set(files.of_hub) >= set(gated)
+
+
+HUB_FILES = """
+corpora:
+  pages:
+    label: Pages
+    files:
+      - {hub: owner/name, revision: step1, path: config.json}
+      - {hub: owner/name, revision: step1, path: model.safetensors}
+      - README.md
+    reader: plain
+datasets:
+  simulated_spr:
+    predictors:
+      norms: {table: {hub: owner/name, revision: step1, path: "a b.csv"}, keys: {type: word}, columns: {norm: n}}
+"""
+
+
+def test_files_of_datasets_on_the_hub(server, tmp_path, monkeypatch, capsys):
+    """Named by dataset, revision and path; fetched and compared as other files are."""
+    folder = server.folders["owner/name", COMMITS["step1"]]
+    (folder / "a b.csv").write_text("word,n\nthe,1\n")
+    (folder / "config.json").write_text("a page")
+    server.revisions["datasets/owner/name"] = {"step1": COMMITS["step1"]}
+    for revision in ("step1", COMMITS["step1"]):
+        server.folders["datasets/owner/name", revision] = folder
+    config = loading.merge(load(*TINY), yaml.safe_load(HUB_FILES))
+    loading.complete(config, ROOT)
+    at = f"{server.url}/datasets/owner/name/resolve/step1"
+    assert config["datasets"]["simulated_spr"]["predictors"]["norms"]["table"] == {
+        "url": f"{at}/a%20b.csv"
+    }
+    monkeypatch.chdir(ROOT)
+    config_checks.check(config, ROOT / "config.schema.yaml")
+    files = Study(config, ROOT).files
+    own, *downloaded = files.of_corpus("pages")
+    below = f"<resources>/downloads/{at.partition('://')[2]}"
+    assert own == "README.md"
+    assert downloaded == [f"{below}/config.json", f"{below}/model.safetensors"]
+    assert [files.size(path) for path in downloaded] == [6, 13]
+    for path in downloaded:
+        download.main(out=tmp_path / Path(path).name, **files.described[path])
+    assert (tmp_path / "config.json").read_text() == "a page"
+    assert capsys.readouterr().err.count("compared with the checksum that the Hub states") == 2
+
+
+@pytest.mark.parametrize(
+    "file, message",
+    [
+        (
+            "hub: owner/name, path: a",
+            "corpora → pages → files → 0: `hub: owner/name` needs `revision`",
+        ),
+        (
+            "hub: owner/name, revision: 1.0, path: a",
+            "needs `revision`, a commit of the dataset, as a",
+        ),
+        ("hub: owner/name, revision: main", "needs `path`, a file in the dataset"),
+        ("hub: name, revision: main, path: a", "'name' is no dataset on the Hub; write owner/name"),
+        ("hub: o/n, revision: main, path: a, url: 'https://x.org/a'", "name two files; leave one"),
+        ("hub: o/n, revision: main, path: ../a", "leads out of its folder"),
+        ("local: a", "'url' is missing"),
+    ],
+)
+def test_faulty_files_of_datasets_on_the_hub(file, message):
+    corpora = f"corpora: {{pages: {{label: P, files: [{{{file}}}], reader: plain}}}}"
+    config = loading.merge(load(*TINY), yaml.safe_load(corpora))
+    with pytest.raises(REFUSALS) as error:
+        loading.complete(config, ROOT)
+        config_checks.check(config, ROOT / "config.schema.yaml")
+    assert message in str(error.value)
 
 
 def test_the_commit_is_in_the_identity_of_results(server, tmp_path, monkeypatch):

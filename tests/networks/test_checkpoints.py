@@ -119,8 +119,8 @@ def test_a_base_model_whose_embedding_is_its_head_is_complete(tmp_path, name):
 @pytest.mark.parametrize(
     "name, match",
     [
-        ("BartForConditionalGeneration", "BartForConditionalGeneration.* is an encoder-decoder"),
-        ("T5ForConditionalGeneration", "is an encoder-decoder"),
+        ("T5EncoderModel", "has no causal LM of the type 't5'"),
+        ("BartForSequenceClassification", "has the weights classification_head"),
         ("LlamaModel", r"\(LlamaModel\) lacks the weight lm_head.weight of LlamaForCausalLM"),
         ("Qwen2ForTokenClassification", "lacks the weight lm_head.weight of Qwen2ForCausalLM"),
         ("GPT2ForSequenceClassification", "has the weight score.weight, which GPT2LMHeadModel"),

@@ -122,7 +122,7 @@ PAPER = {
     "datasets: {ucl_spr: {words: {stimuli: {local: src}}}}": "local: a folder, not a file: 'src'",
     "datasets: {ucl_spr: {words: {'../x': {local: README.md}}}}": "'../x' cannot be part of a file name; use letters, digits, _ and -",
     "datasets: {mine: {label: M, parser: ucl_spr, words: {a: {supplied: here}}, responses: {a: {supplied: here}}, measures: {SPR: {filters: []}}}}": (
-        "datasets → mine → words → a: 'url', 'local' or 'stand_in' must name the file"
+        "datasets → mine → words → a: 'url', 'hub', 'local' or 'stand_in' must name the file"
     ),
     "datasets: {ucl_spr: {words: {stimuli: {simulated: stimuli}}}}": "`simulated` requires a dataset with `simulate`",
     "datasets: {ucl_spr: {words: {stimuli: {local: no/such.txt}}}}": "local: no file 'no/such.txt'",

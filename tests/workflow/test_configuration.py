@@ -134,7 +134,7 @@ MISTAKES = {
         "minimal_pairs → mine → table → local: no file 'mine/none.tsv'"
     ),
     "minimal_pairs: {mine: {label: x, table: {supplied: from me}}}": (
-        "minimal_pairs → mine → table: 'url', 'local' or 'stand_in' must name the file"
+        "minimal_pairs → mine → table: 'url', 'hub', 'local' or 'stand_in' must name the file"
     ),
     "minimal_pairs: {mine: {label: x}}": "minimal_pairs → mine: {'label': 'x'} fits none",
     "experiments: {working_memory: {probe: ewtt}}": (

@@ -43,7 +43,7 @@ BROKEN = {
         "lms → gpt3 → surprisals → table → local: no file 'no.csv'"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, table: {supplied: here}}}}": (
-        "lms → gpt3 → surprisals → table: 'url', 'local' or 'stand_in' must name the file"
+        "lms → gpt3 → surprisals → table: 'url', 'hub', 'local' or 'stand_in' must name the file"
     ),
     "lms: {gpt3: {surprisals: {unit: bits, columns: {surprisal: s, word_id: w}, tables: {provoo: {url: 'https://a.org/x'}}}}}": (
         "lms → gpt3 → surprisals → tables: no dataset is called 'provoo'; did you mean 'provo'?"

@@ -57,7 +57,7 @@ def _place(root: Path, file: dict) -> Path | None:
         names.append(file["stand_in"]["path"])
     folders = [root, root / "data" / "downloads"]
     folders += [
-        Path(mirror) for mirror in os.environ.get("RECENCY_MIRROR", "").split(":") if mirror
+        Path(mirror) for mirror in os.environ.get("RECENCY_MIRROR", "").split(os.pathsep) if mirror
     ]
     places = [folder / (name + end) for folder in folders for name in names for end in ("", ".gz")]
     return next((path for path in places if path.is_file()), None)

@@ -1,6 +1,7 @@
 """The command line: subcommands, their arguments, and display of errors."""
 
 import argparse
+import contextlib
 import os
 import re
 import sys
@@ -30,6 +31,8 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, 2 for invalid input, 130 when interrupted."""
     argv = list(sys.argv[1:] if argv is None else argv)
+    with contextlib.suppress(AttributeError):  # Windows' code pages lack characters
+        sys.stdout.reconfigure(errors="replace")
     commands: dict[str, Parser] = {}
     top = _parser(commands)
     named = argv[0] if argv and argv[0] in commands else ""
@@ -313,6 +316,9 @@ def _next_words(parser: Parser) -> None:
     parser.add_argument("--n", type=int, default=20, help="number of words (20)")
     parser.add_argument(
         "--word", metavar="WORD", help="instead, the probability of this word after each context"
+    )
+    parser.add_argument(
+        "--tokenizations", type=int, help="of --word: sum over its tokenizations of so many tokens"
     )
     _windows_and_spaces(parser)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import recency
 from recency.command import surprisal, table_files
+from recency.errors import InputError
 
 
 def run(
@@ -19,14 +20,17 @@ def run(
     weights: str = "float32",
     lines: bool = False,
     out: str = table_files.STANDARD,
+    tokenizations: int | None = None,
     **settings: Any,
 ) -> None:
     """Write the n most probable next words after each text, or the probability of `word` there.
 
-    `settings` are those of `recency.next_words`.
+    `tokenizations` are those of `recency.cloze`, `settings` those of `recency.next_words`.
     """
     import pandas as pd
 
+    if word is None and tokenizations is not None:
+        raise InputError("--tokenizations are those of one word; add --word WORD")
     table_files.check_ending(out)
     described = None if bias is None else surprisal.parse_bias(bias)
     words = surprisal.read_words(files or [table_files.STANDARD], lines)
@@ -39,7 +43,8 @@ def run(
         if word is None:
             table = recency.next_words(opened, context.tolist(), n, **settings)
         else:
-            probability = recency.cloze(opened, context.tolist(), word, **settings)
+            given = settings | {"tokenizations": tokenizations}
+            probability = recency.cloze(opened, context.tolist(), word, **given)
             table = pd.DataFrame({"word": [word], "probability": [probability]})
         table.insert(0, "item", item)
         parts.append(table)

@@ -16,6 +16,7 @@ from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
     PreTrainedConfig,
     PreTrainedModel,
 )
@@ -33,6 +34,7 @@ from recency.networks import (
     weight_files,
 )
 from recency.networks.architectures import BIASED
+from recency.networks.encoder_decoders import EncoderDecoderLM
 from recency.networks.hub import locate
 from recency.networks.roberta import RecencyRobertaForMaskedLM
 from recency.networks.tested import Record
@@ -129,6 +131,10 @@ def load(
         precisions.check_opened(source, model, precision)
     if stored:
         model.config.dequantised = f"GGUF: {stored}"
+    if config.is_encoder_decoder:
+        if bias is not None and bias["form"] != "none":
+            attach(model, bias)  # refused
+        model = EncoderDecoderLM(model)
     _test(source, model, not masked, tensors, (precision, allow_pickle))
     trained = isinstance(model, BIASED_CLASSES) and model.config.bias
     if bias is not None and bias["form"] != "none":
@@ -186,6 +192,8 @@ def _adapter_message(source: str | Path) -> str:
 def is_masked(config: PreTrainedConfig) -> bool:
     """Return whether a config is of a masked LM; bidirectional models are not causal ones."""
     names = config.architectures or []
+    if getattr(config, "is_encoder_decoder", False):
+        return False
     causal, masked = (
         type(config) in kind._model_mapping for kind in (AutoModelForCausalLM, AutoModelForMaskedLM)
     )
@@ -200,16 +208,20 @@ def is_masked(config: PreTrainedConfig) -> bool:
 def _class_of(source: str | Path, config: PreTrainedConfig, masked: bool) -> type[PreTrainedModel]:
     """Return transformers' class for a config; raise InputError if it has no such LM."""
     what = f"checkpoint {str(source)!r} ({' or '.join(config.architectures or ['unnamed'])})"
+    kind, auto = "causal", AutoModelForCausalLM
+    if masked:
+        kind, auto = "masked", AutoModelForMaskedLM
     if getattr(config, "is_encoder_decoder", False):
-        raise InputError(
-            f"{what} is an encoder-decoder, which has no probability of a text by itself; use a "
-            "causal or a masked LM"
-        )
-    classes = (AutoModelForMaskedLM if masked else AutoModelForCausalLM)._model_mapping
+        if masked:
+            raise InputError(
+                f"{what} is an encoder-decoder, whose decoder is scored like a causal LM; leave "
+                "`masked` out"
+            )
+        kind, auto = "encoder-decoder", AutoModelForSeq2SeqLM
+    classes = auto._model_mapping
     if type(config) not in classes:
         if getattr(config, "auto_map", None):
             raise InputError(_custom_code_message(source))
-        kind = "masked" if masked else "causal"
         raise InputError(f"{what}: transformers has no {kind} LM of the type {config.model_type!r}")
     network = classes[type(config)]
     network = network[0] if isinstance(network, tuple) else network
@@ -218,7 +230,7 @@ def _class_of(source: str | Path, config: PreTrainedConfig, masked: bool) -> typ
     if getattr(config, "auto_map", None) and stated and not set(stated) & set(native):
         raise InputError(_custom_code_message(source))
     both = type(config) in AutoModelForMaskedLM._model_mapping
-    if not masked and both and getattr(config, "is_decoder", True) is False:
+    if kind == "causal" and both and getattr(config, "is_decoder", True) is False:
         raise InputError(
             f"{what} is bidirectional (`is_decoder` is false), so that {network.__name__} would "
             "not be causal; a masked LM's folder names its …ForMaskedLM in config.json, or give "

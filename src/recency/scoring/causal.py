@@ -121,7 +121,7 @@ def score(
     cut_up = chain.from_iterable(batches(part, at_once, padded) for part in chain([cut], shorter))
     in_windows = forward.run(model, cut_up, bf16, internals or output_layer.body)
     for batch, output in chain(carried, in_windows):
-        hidden = output[0]
+        hidden = output[0].to(output_layer.row.device)
         rows, columns, places = [], [], []
         for row, piece in enumerate(batch):
             counted = np.arange(piece.fresh, len(piece.ids))

@@ -46,6 +46,8 @@ def window_of(model: PreTrainedModel, window: int | None = None) -> int:
         padding = getattr(module, "padding_idx", None)
         if size is not None and padding is not None and name.endswith("position_embeddings"):
             size -= padding + 1
+    if size is not None:
+        size -= getattr(model, "read_before", 0)  # of an encoder-decoder
     return min(size or window, window or size)
 
 

@@ -22,6 +22,7 @@ from transformers import PreTrainedModel
 from recency.attention.logit_lens import logit_cap, logit_scale
 from recency.errors import InputError
 from recency.networks import products
+from recency.networks.encoder_decoders import read_output_inputs
 from recency.scoring.alignment import END, REST, SPACE
 from recency.scoring.forward import window_of
 from recency.scoring.word_measures import exact_statistic
@@ -243,7 +244,7 @@ class OutputLayer:
         half = model.dtype in (torch.float16, torch.bfloat16)
         expected = model(input_ids=ids, use_cache=False).logits[0].float()
         size = expected.abs().max()
-        for self.body in (model.base_model, partial(_output_layer_inputs, model)):
+        for self.body in (model.base_model, partial(read_output_inputs, model)):
             states = self.body(input_ids=ids, use_cache=False)[0][0]
             if states.shape[-1] != self.exact.shape[-1]:
                 continue
@@ -414,22 +415,3 @@ def _rows_within(
         return None
     inside = torch.nonzero((chosen >= rows.start) & (chosen < rows.stop))[:, 0]
     return inside, chosen[inside] - rows.start
-
-
-def _output_layer_inputs(model: PreTrainedModel, **inputs) -> list[torch.Tensor]:
-    """Return the inputs of the output layer, which then runs on only one position per text.
-
-    For networks whose head transforms the base model's output (BERT, ModernBERT).
-    """
-    given = []
-
-    def keep(module, arguments):
-        given.append(arguments[0])
-        return (arguments[0][:, :1], *arguments[1:])
-
-    hook = model.get_output_embeddings().register_forward_pre_hook(keep)
-    try:
-        model(**inputs)
-    finally:
-        hook.remove()
-    return given

@@ -1,12 +1,14 @@
 """Context before each text that is read and not analysed: a question, an instruction."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from recency.errors import InputError
 from recency.scoring import alignment
+from recency.scoring.results import Result
 from recency.scoring.texts import START, spaces_of
 from recency.scoring.tokenizer import begin_token
 
@@ -76,6 +78,27 @@ def add(words: pd.DataFrame, prefixes: Sequence[str]) -> pd.DataFrame:
         )
     table = pd.concat(parts, ignore_index=True)
     return table.drop(columns="space_after") if flags is None else table
+
+
+def score_given(
+    network, words: pd.DataFrame, prefixes: Sequence[str], score: Callable[[pd.DataFrame], Result]
+) -> Result:
+    """Score texts whose prefixes are the input of an encoder; `word_id` is the row in `words`."""
+    texts, parts = words.groupby("item", sort=False).ngroup().map(prefixes.__getitem__), []
+    try:
+        for prefix in dict.fromkeys(prefixes):
+            network.read(" ".join(prefix.split()))
+            rows = np.flatnonzero(texts == prefix)
+            parts.append(score(words.iloc[rows].assign(word_id=rows.astype(np.int32))))
+    finally:
+        network.read("")
+    tables = [part.table for part in parts]
+    tokens = None
+    if parts[0].tokens is not None:
+        tokens = pd.concat([part.tokens for part in parts]).sort_values("word_id", kind="stable")
+    table = pd.concat(tables, ignore_index=True)
+    table.attrs = tables[0].attrs
+    return replace(parts[0], table=table, tokens=tokens)
 
 
 def require_room(model, prefixes: Sequence[str], bos: bool | str, window: int | None) -> None:

@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -48,12 +49,13 @@ def load(
 ) -> scoring.Model:
     """Open a language model with its tokenizer, for `recency.surprisal`.
 
-    Code that comes with a checkpoint is never run. A GPU is used if there is one.
+    Code that comes with a checkpoint is never run. A GPU is used if there is one; Apple's for surprisal
+    alone, if it computes as the processor does.
 
     Parameters
     ----------
     checkpoint : str or path
-        A causal or masked model: a folder trained here (opened with its bias), a folder written by
+        A causal or masked model, or an encoder-decoder: a folder trained here (opened with its bias), a folder written by
         transformers' `save_pretrained` with its tokenizer, or a name on the Hugging Face Hub
         ("owner/name", with a revision "owner/name@step1000", with a folder "owner/name/folder").
     bias : mapping, optional
@@ -146,7 +148,8 @@ def surprisal(
     prefix : str or list of str
         Context before every text, or one per text, that is read and has no rows: a question, an
         instruction. Split at white space; a space follows it (with `space_after`, only if it ends in
-        one). Like earlier words, it leaves the window of a long text.
+        one). Like earlier words, it leaves the window of a long text. In an encoder-decoder it is the
+        encoder's input.
     units : list, or list of lists, optional
         Units that are scored in place of words, of a text or of each text, which are strings: strings that
         concatenate to the text (morphemes, phrases), or spans (start, end) of its characters, with text
@@ -332,12 +335,19 @@ def surprisal(
         settings["word_entropy"] = word_entropy_settings.check(word_entropy)
     opened = _open(model, tokenizer, bias)
     with _evaluation_mode(getattr(opened, "network", None)):
-        if any(prefixes) and isinstance(opened, scoring.Model):
+        network = getattr(opened, "network", None)
+        encoder = network if hasattr(network, "read") else None
+        if any(prefixes) and encoder is None and isinstance(opened, scoring.Model):
             prefix_words.require_room(opened, prefixes, bos, window)
-        given = prefix_words.add(words, prefixes) if any(prefixes) else words
+        given = prefix_words.add(words, prefixes) if any(prefixes) and encoder is None else words
         if units is not None:
             text_units.require_whole_tokens(opened, given, leading_space)
-        scored = scoring.score_words(given, opened, tokens=rows == "tokens", **settings)
+        settings |= {"model": opened, "tokens": rows == "tokens"}
+        score: Callable[[pd.DataFrame], Any] = partial(scoring.score_words, **settings)
+        if any(prefixes) and encoder is not None:
+            scored = prefix_words.score_given(encoder, words, prefixes, score)
+        else:
+            scored = score(given)
     if any(prefixes):
         scored.table, scored.tokens = prefix_words.remove(words, scored.table, scored.tokens)
     keys = ["item", "position", "word"]
@@ -421,22 +431,9 @@ def next_words(
     words = _context_words(context)
     if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
         raise InputError(f"n: {n!r} is no whole number of 1 or more")
-    if correction not in VARIANTS:
-        raise InputError(f"no correction is called {nearest(correction, VARIANTS)}")
     opened = _open(model, tokenizer, bias)
-    if isinstance(opened, Path):
-        raise InputError(
-            f"{opened} is an n-gram model, and the next words are searched with a network; "
-            "recency.cloze takes n-gram models"
-        )
-    _require_word_ends(opened)
-    from recency.scoring.next_word.word_search import WordSearch
-
-    with _evaluation_mode(opened.network):
-        scoring.check_precision(opened, "fp32")
-        layer, start = scoring.output_layer_of(opened), begin_token(opened, bos)
-        search = WordSearch(opened, layer, words, start, correction, leading_space, stride, window)
-        scoring.check_vocabulary(opened, search.context)
+    settings = (correction, leading_space, stride, window)
+    with _word_search(opened, words, bos, *settings) as search:
         rows = search.run(int(n))
     table = pd.DataFrame(rows, columns=["word", "probability", "tokens"])
     table.attrs["other"] = max(0.0, 1 - float(table["probability"].sum()))
@@ -449,6 +446,7 @@ def cloze(
     word: str,
     tokenizer: Any = None,
     *,
+    tokenizations: int | None = None,
     bias: Mapping[str, Any] | None = None,
     bos: bool | str = True,
     correction: str = VARIANTS[0],
@@ -469,6 +467,10 @@ def cloze(
         The text so far, split at white space, or as words; "" for the first word.
     word : str
         One word, without white space.
+    tokenizations : int, optional
+        Sum over all tokenizations of the word into at most so many tokens; by default, only the
+        tokenizer's own counts. Each prefix of one is a pass over the context, 4,096 at most. The
+        context keeps its own tokens. Needs a causal network.
     tokenizer, bias, bos, correction, leading_space, stride, window
         As for `surprisal`.
 
@@ -480,7 +482,8 @@ def cloze(
     ------
     InputError
         For an invalid context, setting or model, and for a word without a probability of its own:
-        one that the model does not know, or whose tokens are shared with the context.
+        one that the model does not know, or whose tokens are shared with the context; for too many
+        tokenizations.
 
     Examples
     --------
@@ -495,18 +498,20 @@ def cloze(
     if not isinstance(word, str) or word.split() != [word]:
         raise InputError(f"word: {word!r} is not one word, a string without white space")
     opened = _open(model, tokenizer, bias)
+    if tokenizations is not None:
+        if not isinstance(tokenizations, Integral) or tokenizations < 1:
+            raise InputError(f"tokenizations: {tokenizations!r} is no whole number of 1 or more")
+        settings = (correction, leading_space, stride, window)
+        with _word_search(opened, words, bos, *settings) as search:
+            return search.sum_tokenizations(word, int(tokenizations))
     column = "surprisal_bits"
     if not isinstance(opened, Path):
         _require_word_ends(opened)
         column = "corrected_bits"
-    settings: dict[str, Any] = {
-        "bos": bos,
-        "correction": correction,
-        "leading_space": leading_space,
-    }
+    given: dict[str, Any] = {"bos": bos, "correction": correction, "leading_space": leading_space}
     with _evaluation_mode(getattr(opened, "network", None)):
         scored = scoring.score_words(
-            [[*words, word]], opened, stride=stride, window=window, **settings
+            [[*words, word]], opened, stride=stride, window=window, **given
         )
     value = float(scored.table[column].iloc[-1])
     reasons = scored.ledger["reason"][scored.ledger["word_id"] == len(words)].tolist()
@@ -517,6 +522,35 @@ def cloze(
             f"word {word!r} has no probability of its own after the context ({reason})"
         )
     return math.pow(2.0, -value)
+
+
+@contextmanager
+def _word_search(
+    opened: scoring.Model | Path,
+    words: list[str],
+    bos: bool | str,
+    correction: str,
+    leading_space: bool,
+    stride: int | None,
+    window: int | None,
+) -> Iterator[Any]:
+    """Yield a search for words after a context, with the network in evaluation mode."""
+    if correction not in VARIANTS:
+        raise InputError(f"no correction is called {nearest(correction, VARIANTS)}")
+    if isinstance(opened, Path):
+        raise InputError(
+            f"{opened} is an n-gram model, and words are searched with a network; recency.cloze takes "
+            "n-gram models, without `tokenizations`"
+        )
+    _require_word_ends(opened)
+    from recency.scoring.next_word.word_search import WordSearch
+
+    with _evaluation_mode(opened.network):
+        scoring.check_precision(opened, "fp32")
+        layer, start = scoring.output_layer_of(opened), begin_token(opened, bos)
+        search = WordSearch(opened, layer, words, start, correction, leading_space, stride, window)
+        scoring.check_vocabulary(opened, search.context)
+        yield search
 
 
 def _context_words(context: Any) -> list[str]:

@@ -6,7 +6,6 @@ Compare surprisal in a reduced precision of the weights with float32, on a sampl
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -160,6 +159,7 @@ def load(
     import torch
 
     from recency.networks import checkpoints
+    from recency.networks.encoder_decoders import EncoderDecoderLM
 
     opened = checkpoints.load(model, bias, masked, allow_pickle, **weights)
     masked = checkpoints.is_masked(opened.config) if masked is None else masked
@@ -171,6 +171,8 @@ def load(
     if torch.cuda.is_available() and not placed:
         opened = opened.cuda()
     loaded = tokenizer_files.load(model, tokenizer)
+    if isinstance(opened, EncoderDecoderLM):
+        opened.use(loaded[0])
     return Model(opened, loaded[0], masked, loaded[1], weights.get("precision", "float32"))
 
 
@@ -329,11 +331,16 @@ def align_items(
 def as_model(network, tokenizer) -> Model:
     """Test a network that was given as it is, and return it with its tokenizer."""
     from recency.networks import self_test
+    from recency.networks.encoder_decoders import EncoderDecoderLM
 
     masked = type(network).__name__.endswith("ForMaskedLM")
+    if getattr(getattr(network, "config", None), "is_encoder_decoder", False):
+        network = EncoderDecoderLM(network)
     if network is not None:  # an analysis of tokens alone
         self_test.test(network, causal=not masked)
     tokenizer_own = tokenizer_files.as_tokenizer(tokenizer)
+    if isinstance(network, EncoderDecoderLM):
+        network.use(tokenizer_own)
     return Model(network, tokenizer_own, masked, tokenizer_files.bos_token(tokenizer))
 
 
@@ -372,6 +379,7 @@ def _score_causal(
     model: Model, texts, bos, stride, asked, tuned_lens=None, precision="fp32", **options
 ) -> list:
     """Score tokens with a causal LM."""
+    from recency.networks.apple_gpu import layers_moved
     from recency.scoring import causal as scoring
     from recency.scoring.inside import Internals
 
@@ -385,7 +393,7 @@ def _score_causal(
     words, internals = [text.word for text in texts], None
     if names := asked.with_sources(*measures.INSIDE):
         internals = Internals(model.network, names, words, output_layer, tuned_lens)
-    with internals.returning_weights() if internals else nullcontext():
+    with internals.returning_weights() if internals else layers_moved(model.network):
         return scoring.score(
             model.network,
             ids,

@@ -171,6 +171,8 @@ def _find_begin_token(model, bos: bool | str) -> tuple[int | None, str]:
         if (number := find_id(bos)) is None:
             raise InputError(f"`bos: {bos}`: the tokenizer has no such token; see its vocabulary")
         return number, "`bos` names it"
+    if (number := getattr(model.network, "start_token", None)) is not None:
+        return number, "the decoder begins with it"
     if (number := find_id(model.bos_token)) is not None:
         return number, "the tokenizer's begin token"
     configured = getattr(config, "bos_token_id", None)

@@ -1,5 +1,7 @@
 """Next words and prefixes against all strings of tokens of small vocabularies, in float64."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -282,3 +284,62 @@ def test_invalid_prefixes(tmp_path):
         assert "\n" not in str(error.value)
     with pytest.raises(recency.InputError, match="within: sentence"):
         recency.surprisal(truth.TEXTS, network, tokenizer, prefix="a", within="sentence")
+
+
+def fallback_tokenizer():
+    """Return one whose vocabulary has every byte as well, as SentencePiece's byte fallback."""
+    entries = [*MARKED, *(f"<0x{byte:02X}>" for byte in range(256))]
+    merges = [("▁", "a"), ("a", "b"), ("▁", "b")]
+    vocabulary = {entry: number for number, entry in enumerate(entries)}
+    made = finish(models.BPE(vocabulary, merges, byte_fallback=True), "marks")
+    made.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    return made
+
+
+@pytest.mark.parametrize("context", ["", *CONTEXTS[:1]])
+@pytest.mark.parametrize("make", [byte_tokenizer, marked_tokenizer, fallback_tokenizer])
+def test_the_sum_over_tokenizations(make, context):
+    """All strings of up to n tokens that decode to the word, one by one, in float64."""
+    tokenizer = make()
+    entries = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
+    network, word, n = gpt2(entries), "abab", 4
+    spaces = [k for k, entry in enumerate(entries) if entry[0] in "Ġ▁"]
+    spelled = {"Ã", "©", "<|endoftext|>"} | {f"<0x{byte:02X}>" for byte in range(256)}
+    letters = [k for k, e in enumerate(entries) if e not in spelled - {"<0x61>", "<0x62>"}]
+    marked = bool(context) or entries[3] == "▁"
+    ids = [0, *tokenizer.encode(context, add_special_tokens=False).ids] if context else [0]
+    ends, total, own = [0, *spaces], 0.0, None
+    exact = gpt2(entries).double()
+    for size in range(1, n + 1):
+        for tokens in itertools.product(letters, repeat=size):
+            pieces = [entries[k].replace("<0x61>", "a").replace("<0x62>", "b") for k in tokens]
+            if "".join(pieces).replace("Ġ", "▁") != "▁" * marked + word:
+                continue
+            p = np.exp(truth.log_p(exact, [[*ids, *tokens]]))[0][ends].sum()
+            for k, token in enumerate(tokens):
+                row = np.exp(truth.log_p(exact, [[*ids, *tokens[:k]]]))[0]
+                p *= row[token] / (row[ends].sum() if context and not k else 1)
+            total += p
+            text = f"{context} {word}".strip()
+            if tokenizer.encode(text, add_special_tokens=False).ids == [*ids[1:], *tokens]:
+                own = p, size
+    given = (network, context, word, tokenizer)
+    assert recency.cloze(*given, tokenizations=n) == pytest.approx(total, abs=1e-6, rel=1e-4)
+    assert recency.cloze(*given) == pytest.approx(own[0], abs=1e-6)
+    assert total > own[0] * 1.001
+    with pytest.raises(
+        recency.InputError, match=f"'abab' has {own[1]} tokens itself; allow as many"
+    ):
+        recency.cloze(*given, tokenizations=own[1] - 1)
+
+
+def test_too_many_tokenizations_are_refused():
+    network, tokenizer = gpt2(BYTES), byte_tokenizer()
+    with pytest.raises(
+        recency.InputError, match="more than 4,096 prefixes of up to .* fewer than 24"
+    ):
+        recency.cloze(network, "ab", "ab" * 11, tokenizer, tokenizations=24)
+    with pytest.raises(recency.InputError, match="0 is no whole number"):
+        recency.cloze(network, "ab", "ab", tokenizer, tokenizations=0)

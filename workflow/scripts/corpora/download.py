@@ -9,7 +9,7 @@ from recency.workflow.engine.job import logged
 if __name__ == "__main__":
     with logged(snakemake.log[0]):
         # Where a copy may lie is no part of what is computed, so no parameter of the rule.
-        folders = os.environ.get("RECENCY_MIRROR", "").split(":")
+        folders = os.environ.get("RECENCY_MIRROR", "").split(os.pathsep)
         file = {"url": None, **snakemake.params.file}
         before = lineage.first(snakemake.output[0])
         first = None if before is None else before.sha256

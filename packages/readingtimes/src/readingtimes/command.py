@@ -1,6 +1,7 @@
 """The command `readingtimes`: list corpora, write one as tables, describe a table."""
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from readingtimes.files import atomic, write_parquet
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, or 2 for invalid input."""
+    with contextlib.suppress(AttributeError):  # Windows' code pages lack characters
+        sys.stdout.reconfigure(errors="replace")
     parser = argparse.ArgumentParser("readingtimes", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the corpora, one a line")

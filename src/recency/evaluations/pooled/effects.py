@@ -126,7 +126,7 @@ def effects(
 
 def _join_names(corpora: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the names of corpora that are one study."""
-    names = {key: [about[key] for about in corpora] for key in ("dataset", "label")}
+    names = {key: list(dict.fromkeys(a[key] for a in corpora)) for key in ("dataset", "label")}
     joined = {"dataset": "+".join(names["dataset"]), "label": " and ".join(names["label"])}
     return {"language": corpora[0]["language"]} | joined
 

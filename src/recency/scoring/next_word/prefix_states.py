@@ -335,6 +335,8 @@ class Branches:
 
     def read(self, texts: list[list[int]]) -> list[torch.Tensor]:
         """Read texts (token ids) together; return the states (tokens, width) of each."""
+        if hasattr(self.model, "read_before"):  # an encoder-decoder, which attends to two texts
+            raise NoBranchesError
         longest = max(map(len, texts))
         ids = torch.zeros(len(texts), longest, dtype=torch.long)
         valid = torch.zeros(len(texts), longest, dtype=torch.bool)

@@ -10,7 +10,8 @@ the most probable prefixes first and ends when none that is left is as probable 
 list is then exact.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -27,6 +28,9 @@ PREFIXES, VALUES = 32, 2**23
 LEAST = 1e-7
 #: Prefixes that wait to be expanded; the least probable further ones are set aside (24 MB).
 WAITING = 2**20
+#: Most prefixes of a word's tokenizations, each of which is read after the context.
+TOKENIZED = 4096
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
 class WordSearch:
@@ -172,3 +176,79 @@ class WordSearch:
                 "ask for fewer words"
             )
         return [(word, float(np.exp(value)), tokens) for word, value, tokens in words]
+
+    @torch.inference_mode()
+    def sum_tokenizations(self, word: str, longest: int) -> float:
+        """Return the probability of a word, summed over its tokenizations of at most `longest` tokens.
+
+        The context keeps its own tokens. Raises InputError for more than TOKENIZED prefixes, and for
+        a word whose own tokens are more than `longest`, unknown, or merged with the context.
+        """
+        tokens = self._tokens([*self.words, word])
+        own, whole = tokens[len(self.context) :], b""
+        texts = _texts_of_tokens(self.model.tokenizer, self.kind)
+        if tokens[: len(self.context)] == self.context and all(token in texts for token in own):
+            whole = b"".join(map(texts.__getitem__, own))
+        if not whole:
+            raise InputError(f"word {word!r} has no tokens of its own after the context")
+        if len(own) > longest:
+            raise InputError(f"tokenizations: {word!r} has {len(own)} tokens itself; allow as many")
+        prefixes = _prefixes(word, whole, texts, longest)
+        first, after, total = self._first(), {}, -np.inf
+        for prefix in prefixes:
+            after.setdefault(prefix[:-1], []).append(prefix[-1])
+        value = {(token,): first[token] for token in after[()]}
+        for start in range(0, len(prefixes), PREFIXES):
+            batch = prefixes[start : start + PREFIXES]
+            logs = self._logs(batch)
+            pair = [np.append(np.nan, mass) for mass in self._mass(logs)]
+            ends = boundaries(*pair, True, self.correction)[1:]
+            for prefix, row, end in zip(batch, logs, ends, strict=True):
+                value |= {(*prefix, n): value[prefix] + row[n] for n in after.get(prefix, ())}
+                if prefix not in after:  # a whole word
+                    total = np.logaddexp(total, value[prefix] + end)
+        return float(np.exp(total))
+
+
+def _texts_of_tokens(tokenizer, kind: np.ndarray) -> dict[int, bytes]:
+    """Return token → its text in the vocabulary's alphabet, without special tokens."""
+    special = {n for n, token in tokenizer.get_added_tokens_decoder().items() if token.special}
+    entries = {n: t for t, n in tokenizer.get_vocab().items() if n < len(kind) and n not in special}
+    in_bytes = sum(map(bool, map(_BYTE.fullmatch, entries.values()))) == 256  # byte fallback
+    texts = {}
+    for number, entry in entries.items():
+        byte = _BYTE.fullmatch(entry) if in_bytes else None
+        texts[number] = bytes.fromhex(byte[1]) if byte else entry.encode()
+    return texts
+
+
+def _prefixes(
+    word: str, whole: bytes, texts: Mapping[int, bytes], longest: int
+) -> list[tuple[int, ...]]:
+    """Return the prefixes of all tokenizations of at most `longest` tokens, the shortest first."""
+    tokens: dict[bytes, list[int]] = {}
+    for number, text in texts.items():
+        if text in whole:
+            tokens.setdefault(text, []).append(number)
+    size = len(whole)
+    need = [size + longest] * size + [0]  # fewest tokens from a place to the end
+    for place in reversed(range(size)):
+        for text in tokens:
+            if whole.startswith(text, place):
+                need[place] = min(need[place], 1 + need[place + len(text)])
+    level, found = [((), 0)], []
+    for used in range(1, longest + 1):
+        level = [
+            ((*prefix, number), place + len(text))
+            for prefix, place in level
+            for text, numbers in tokens.items()
+            if whole.startswith(text, place) and used + need[place + len(text)] <= longest
+            for number in numbers
+        ]
+        found += [prefix for prefix, _ in level]
+        if len(found) > TOKENIZED:
+            raise InputError(
+                f"tokenizations: {word!r} has more than {TOKENIZED:,} prefixes of up to {used} tokens, "
+                f"each of which is read; allow fewer than {longest} tokens"
+            )
+    return found

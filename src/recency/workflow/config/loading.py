@@ -20,9 +20,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import yaml
 
+from readingtimes.downloads.internet import endpoint
 from readingtimes.formats import replica
 from readingtimes.names import nearest
 from recency.errors import InputError
@@ -58,6 +61,7 @@ def complete(config: dict, root: str | Path) -> list[str]:
         if isinstance(given, dict):
             config[table] = merge(entries, given)
     renamed = rename(config, root)
+    expand_hub(config)
     expand(config)
     expand_biased(config)
     expand_replica(config)
@@ -160,6 +164,35 @@ def _written_out(lms: object, groups: dict) -> object:
         added = members if listed else [name]
         names += [lm for lm in dict.fromkeys(added) if lm not in names or not (listed or once)]
     return names
+
+
+#: Keys of a file of a dataset on the Hugging Face Hub.
+HUB = ("hub", "revision", "path")
+
+
+def expand_hub(node: Any, where: str = "") -> None:
+    """Replace `hub`, `revision` and `path` of a file by its `url`, at any depth, in place.
+
+    Raises InputError for a name that is not owner/name, and without a revision or a path.
+    """
+    parts = node.items() if isinstance(node, dict) else enumerate(node)
+    for key, part in [(key, part) for key, part in parts if isinstance(part, dict | list)]:
+        expand_hub(part, f"{where} → {key}" if where else str(key))
+    if not isinstance(node, dict) or not isinstance(node.get("hub"), str):
+        return
+    name, revision, path = (node.get(key) for key in HUB)
+    if not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name):
+        raise InputError(f"{where} → hub: {name!r} is no dataset on the Hub; write owner/name")
+    for key, value in (("revision", revision), ("path", path)):
+        if not isinstance(value, str) or not value:
+            example = "a commit of the dataset" if key == "revision" else "a file in the dataset"
+            raise InputError(f"{where}: `hub: {name}` needs `{key}`, {example}, as a string")
+    if "url" in node:
+        raise InputError(f"{where}: `hub` and `url` name two files; leave one of them out")
+    for key in HUB:
+        del node[key]
+    at = f"{endpoint()}/datasets/{name}/resolve/{quote(revision, safe='')}"
+    node["url"] = f"{at}/{quote(path)}"
 
 
 _MISSING = ("", "NA", "NaN", "nan", "None", "null", ".")

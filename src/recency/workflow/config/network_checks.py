@@ -351,7 +351,10 @@ def _most_tokens(corpus: Mapping) -> float:
     if "simulate" in corpus:
         sentences = corpus["simulate"].get("longest", Rates.longest)
         return corpus["simulate"]["documents"] * sentences * TOKENS_PER_SENTENCE
-    files = [Path(path) for pattern in corpus.get("files", []) for path in glob.glob(pattern)]
+    listed = corpus.get("files", [])
+    if not all(isinstance(pattern, str) for pattern in listed):
+        return math.inf  # not downloaded yet
+    files = [Path(path) for pattern in listed for path in glob.glob(pattern)]
     if files and all(path.suffix in PLAIN for path in files):
         return sum(path.stat().st_size for path in files)  # a token has a byte at least
     return math.inf

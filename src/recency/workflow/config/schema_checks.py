@@ -527,8 +527,10 @@ def _path_of(path: str | None) -> Iterator[str]:
         yield f"{short(path)} has {sign[0]!r}, which is special in Snakemake; rename it"
 
 
-def _patterns(look: Lookup, listed: list[str]) -> Faults:
+def _patterns(look: Lookup, listed: list[Any]) -> Faults:
     """Yield faults of file patterns, at least one of which must match a file."""
+    if not (listed := [pattern for pattern in listed if isinstance(pattern, str)]):
+        return  # files to download
     faults = [((), fault) for pattern in listed for fault in _path_of(pattern)]
     if not faults and not any(glob.glob(pattern) for pattern in listed if "\0" not in pattern):
         faults = [((), f"no file matches {short(listed, 120)}")]

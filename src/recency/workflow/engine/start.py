@@ -72,9 +72,9 @@ def study(config: dict, workflow, root: str | Path) -> Study:
         raise ConfigError(with_page(error, str(error))) from None
     # Mirrors do not affect results, so they are passed to jobs through the environment: as a
     # parameter, a change would rerun every download and all later jobs.
-    mirrors = os.environ.get("RECENCY_MIRROR", "").split(":")
+    mirrors = os.environ.get("RECENCY_MIRROR", "").split(os.pathsep)
     mirrors = [*config.get("mirror", []), *filter(None, mirrors)]
-    os.environ["RECENCY_MIRROR"] = ":".join(mirrors)
+    os.environ["RECENCY_MIRROR"] = os.pathsep.join(mirrors)
     # In locale C, R cannot open files in folders with non-ASCII names.
     if _is_c(os.environ):
         os.environ["LC_ALL"] = "C.UTF-8"

@@ -248,7 +248,9 @@ def _has_text(plan: Plan, corpus: str, dataset: str) -> bool:
     entry, words = plan.config["corpora"][corpus], plan.config["datasets"][dataset]
     named = [f for f in words["words"].values() if isinstance(f, Mapping)]
     own = [entry["file"]] if "file" in entry else []
-    own += [{"local": path} for path in entry.get("files", ())]
+    own += [
+        file if isinstance(file, Mapping) else {"local": file} for file in entry.get("files", ())
+    ]
     same = any(f.get(k) == o[k] for f in named for o in own for k in FILE_KEYS if k in o)
     if same or "sources" not in entry:
         return same

@@ -238,5 +238,5 @@ def _originals(study: Study) -> list[str]:
         if "pretokenized" in config["corpora"][name]:
             paths.append(study.files.pretokenized(name))
         elif "simulate" not in config["corpora"][name]:
-            paths += study.corpus_files(name)
+            paths += study.files.of_corpus(name)
     return list(dict.fromkeys(paths))

@@ -1,5 +1,6 @@
 """Paths of a study's input files: generated, local, downloaded or from a mirror."""
 
+import glob
 import os
 from collections.abc import Mapping
 from functools import cached_property
@@ -13,6 +14,7 @@ from recency.errors import REFUSALS, InputError
 from recency.evaluations import registry
 from recency.networks import hub
 from recency.workflow.engine import machine
+from recency.workflow.engine.faults import ConfigError
 
 #: Folder of the checkpoints of the Hub.
 HUB = "<resources>/downloads/hub"
@@ -45,6 +47,20 @@ class Files:
     def sources(self, entry: dict) -> list[sources.Source]:
         """Return the rows of an entry's list of files, without excluded parts."""
         return sources.read(sources.resolve(entry["sources"], self.root), entry.get("exclude", []))
+
+    def of_corpus(self, name: str) -> list[str]:
+        """Return the original files of a corpus of text."""
+        corpus = self.config["corpora"][name]
+        if "sources" in corpus:
+            return [self.downloaded(row.url) for row in self.sources(corpus)]
+        if "file" in corpus:
+            return [self.dataset_file(name, "text", corpus["file"])]
+        listed = corpus["files"]
+        paths = [path for given in listed if isinstance(given, str) for path in glob.glob(given)]
+        fetched = [self.downloaded(file["url"]) for file in listed if isinstance(file, Mapping)]
+        if not paths and not fetched:
+            raise ConfigError(f"corpora → {name} → files: nothing matches {listed}")
+        return sorted(paths) + fetched
 
     def dataset_file(self, dataset: str, role: str, file: dict) -> str:
         """Return the path of one file of a dataset or corpus."""
@@ -282,6 +298,9 @@ class Files:
                 by_path[self.pretokenized(name)] = corpus["pretokenized"]
             if "file" in corpus:
                 by_path[self.dataset_file(name, "text", corpus["file"])] = corpus["file"]
+            for file in corpus.get("files", ()):
+                if isinstance(file, Mapping):
+                    by_path[self.downloaded(file["url"])] = file
         for name, tokenizer in self.config["tokenizers"].items():
             if "file" in tokenizer:
                 by_path[self.tokenizer(name)] = tokenizer["file"]

@@ -61,7 +61,8 @@ def _corpus(study: Study, name: str) -> Iterator[str]:
     words = corpus.get("options", {}).get("sentences", {}).get("words")
     local = corpus.get("file", {}).get("local", "")
     patterns = corpus.get("files", [glob.escape(local)])
-    files = sorted(path for pattern in patterns for path in glob.glob(pattern))
+    own = [pattern for pattern in patterns if isinstance(pattern, str)]
+    files = sorted(path for pattern in own for path in glob.glob(pattern))
     if not words or not files:
         return
     from recency.text.readers import sentences

@@ -10,7 +10,6 @@ A dataset that the user must supply and that is missing is skipped and reported;
 One that the config names in `leave_out` is skipped and reported in every run.
 """
 
-import glob
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -350,18 +349,6 @@ class Study:
         return [
             name for name, corpus in self.config["corpora"].items() if corpus.keys() & set(keys)
         ]
-
-    def corpus_files(self, name: str) -> list[str]:
-        """Return the original files of a corpus."""
-        corpus = self.config["corpora"][name]
-        if "sources" in corpus:
-            return [self.files.downloaded(row.url) for row in self.files.sources(corpus)]
-        if "file" in corpus:
-            return [self.files.dataset_file(name, "text", corpus["file"])]
-        paths = sorted(path for pattern in corpus["files"] for path in glob.glob(pattern))
-        if not paths:
-            raise ConfigError(f"corpora → {name} → files: nothing matches {corpus['files']}")
-        return paths
 
     def unigrams_with(self, key: str) -> list[str]:
         """Return the unigrams that have the key `corpus`, `counts`, `wordfreq` or `languages`."""

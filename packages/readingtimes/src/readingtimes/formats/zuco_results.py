@@ -145,7 +145,8 @@ def _sentences(where: str, path: Path, member: str | None) -> dict[int, Sentence
 
     A process of its own reads it, since scipy may crash on a damaged one and take this one along.
     """
-    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as apart:
+    kind = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"  # Windows
+    with ProcessPoolExecutor(1, multiprocessing.get_context(kind)) as apart:
         try:
             sentences, odd = apart.submit(_parse, where, path, member).result()
         except BrokenProcessPool:
