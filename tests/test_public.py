@@ -83,6 +83,8 @@ def test_workflows_run_targets_and_scripts_that_exist(path):
     for program, *words in commands(path):
         if program == "make":
             assert {word for word in words if "=" not in word} <= set(phony.split()), words
+        elif program == "python":
+            assert words[:2] == ["-m", "pip"] or (ROOT / words[0]).is_file(), words
         else:
             assert program == "apt-get" or (ROOT / program).is_file(), program
 

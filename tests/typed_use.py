@@ -11,7 +11,7 @@ import readingtimes
 import recency
 from crosslmm import MixedModel
 from crosslmm.stats import PermutationTest, holm, interval, wilson
-from recency.evaluations.planned import Planned
+from recency.planned import Planned
 from recency.workflow.plan.study import Study
 
 

@@ -42,7 +42,7 @@ import yaml
 
 from recency import endpoints, overrides, plugins
 from recency.errors import REFUSALS, InputError, first_line
-from recency.evaluations.planned import Planned
+from recency.planned import Planned
 
 PACKAGE = "recency.evaluations"
 
@@ -62,7 +62,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The properties of an evaluation. Functions take the planned study (planned.Planned) and an experiment's name."""
+    """The properties of an evaluation. Functions take the planned study (recency.planned) and an experiment's name."""
 
     key: str = ""  # key of an experiment; "" if not part of an experiment
     #: Whether it applies to an experiment, given the files that exist; by default where the experiment

@@ -446,13 +446,13 @@ def cloze(
     word: str,
     tokenizer: Any = None,
     *,
-    tokenizations: int | None = None,
     bias: Mapping[str, Any] | None = None,
     bos: bool | str = True,
     correction: str = VARIANTS[0],
     leading_space: bool = False,
     stride: int | None = None,
     window: int | None = None,
+    tokenizations: int | None = None,
 ) -> float:
     """Return the probability that a word is the next one after a context.
 
@@ -467,12 +467,12 @@ def cloze(
         The text so far, split at white space, or as words; "" for the first word.
     word : str
         One word, without white space.
+    tokenizer, bias, bos, correction, leading_space, stride, window
+        As for `surprisal`.
     tokenizations : int, optional
         Sum over all tokenizations of the word into at most so many tokens; by default, only the
         tokenizer's own counts. Each prefix of one is a pass over the context, 4,096 at most. The
         context keeps its own tokens. Needs a causal network.
-    tokenizer, bias, bos, correction, leading_space, stride, window
-        As for `surprisal`.
 
     Returns
     -------

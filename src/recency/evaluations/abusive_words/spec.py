@@ -3,8 +3,8 @@
 import os
 from functools import partial
 
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation, setting, settings
+from recency.planned import Planned
 
 KEY = "abusive_words"
 #: Feature groups of a format; the group of a table has the name of its config entry.

@@ -1,7 +1,7 @@
 """Attention of each head to tokens by distance, which shows whether a bias has an effect."""
 
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 
 def _files(study: Planned, experiment: str, ending: str) -> list[str]:

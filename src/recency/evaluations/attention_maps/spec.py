@@ -2,8 +2,8 @@
 
 from readingtimes.names import nearest
 from recency import config as configuration
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 
 def _maps(study: Planned, experiment: str, lms: list[str]) -> list[str]:

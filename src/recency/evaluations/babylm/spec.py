@@ -5,8 +5,8 @@ from pathlib import Path
 
 from recency.errors import REFUSALS
 from recency.evaluations.babylm import parts
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 KEY = "babylm"
 

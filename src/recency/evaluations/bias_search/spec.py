@@ -4,8 +4,8 @@ import jsonschema
 
 from readingtimes.names import nearest
 from recency import config as configuration
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 from recency.regression import designs
 from recency.regression import predictor_names as names
 

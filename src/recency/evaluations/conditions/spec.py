@@ -7,8 +7,8 @@ from readingtimes import filters
 from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations.contrasts.spec import conditions_of, listed
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
+from recency.planned import Planned
 from recency.reading import declared_columns
 
 KEY = "conditions"

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, settings
+from recency.planned import Planned
 
 settings_of = partial(settings, "context_information")
 

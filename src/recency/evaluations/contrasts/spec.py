@@ -5,8 +5,8 @@ from functools import partial
 
 from readingtimes import filters
 from readingtimes.names import nearest
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
+from recency.planned import Planned
 from recency.reading import declared_columns
 
 settings_of = partial(settings, "contrasts")

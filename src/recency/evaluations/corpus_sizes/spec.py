@@ -1,7 +1,7 @@
 """Corpus sizes: tokens and unknown words of the parts of a corpus (thesis, Tables 3.1 and 4.1)."""
 
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, settings
+from recency.planned import Planned
 
 KEY = "corpus_sizes"
 

@@ -3,8 +3,8 @@
 from recency import config as configuration
 from recency import grids
 from recency.evaluations.minimal_pairs.spec import pairs
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 
 def _problems(config, name) -> list[str]:

@@ -1,7 +1,7 @@
 """Dependencies in annotated stories, and the attention of heads to them (Clark et al. 2025, § 7)."""
 
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation
+from recency.planned import Planned
 
 
 def _of(study: Planned, experiment: str) -> str:

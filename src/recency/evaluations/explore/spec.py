@@ -2,8 +2,8 @@
 
 from recency import endpoints
 from recency.evaluations import registry
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 PAGE = "<results>/experiments/{experiment}/explore.html"
 

@@ -2,8 +2,8 @@
 
 from recency import config as configuration
 from recency.evaluations import registry
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 #: Key of the reference experiment, the same LMs without part of speech.
 REFERENCE = "without_part_of_speech"

@@ -2,8 +2,8 @@
 
 from readingtimes.names import nearest
 from recency import config as configuration
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation
+from recency.planned import Planned
 
 KEY = "glue"
 PARTS = ("train", "dev", "dev_too")

@@ -1,7 +1,7 @@
 """Learned weights: by distance, those that read a window of states, and those of a CDLM."""
 
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
+from recency.planned import Planned
 
 KEY = "learned_weights"
 

@@ -3,8 +3,8 @@
 from readingtimes.names import nearest
 from recency import config as configuration
 from recency.evaluations import registry
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 KEY = "length"
 SHORTEST, FURTHEST = 64, 8  # tokens; × the training length

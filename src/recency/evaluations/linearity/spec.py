@@ -1,8 +1,8 @@
 """Linearity: linking functions of a sensitivity grid, compared with the linear effect."""
 
 from recency import grids
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 LINEAR = "linear"
 

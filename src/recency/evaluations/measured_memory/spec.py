@@ -3,8 +3,8 @@
 from functools import partial
 
 from recency.evaluations import registry
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, settings
+from recency.planned import Planned
 
 settings_of = partial(settings, "measured_memory")
 

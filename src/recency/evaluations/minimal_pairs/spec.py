@@ -1,8 +1,8 @@
 """Minimal pairs: which of two sentences each LM assigns a higher probability."""
 
 from recency.config import training_words
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation
+from recency.planned import Planned
 
 
 def pairs(study: Planned, experiment: str, lm: str | None = None) -> str:

@@ -1,8 +1,8 @@
 """Pooled: a meta-analysis of one experiment's corpora, by language and overall."""
 
 from recency import languages
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 
 def _lms(study: Planned, experiment: str) -> list[str]:

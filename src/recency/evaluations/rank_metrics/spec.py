@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 
 from recency import config as configuration
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
+from recency.planned import Planned
 
 KINDS = ("network", "ngram")
 #: First bytes of KenLM's binaries.

@@ -2,8 +2,8 @@
 
 import os
 
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Data, Evaluation, named
+from recency.planned import Planned
 
 KEY = "rare_words"
 

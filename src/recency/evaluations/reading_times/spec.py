@@ -3,9 +3,9 @@
 from recency import config as configuration
 from recency import endpoints, grids
 from recency.errors import REFUSALS
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
 from recency.figures import encoding
+from recency.planned import Planned
 from recency.regression import covered_endpoints, designs
 from recency.regression import predictor_names as names
 

@@ -4,8 +4,8 @@ from functools import partial
 from pathlib import Path
 
 from readingtimes import filters
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
+from recency.planned import Planned
 from recency.reading import declared_columns
 
 DRAWN = (

@@ -1,8 +1,8 @@
 """Perplexity of a text, for LMs alone and interpolated with another LM."""
 
 from recency import config as configuration
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 PARTS = ("validation", "test")
 

@@ -1,8 +1,8 @@
 """Training of an experiment's LMs: their losses."""
 
 from recency.evaluations import registry
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation
+from recency.planned import Planned
 
 
 def trained(study: Planned, experiment: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Word triggering: how far a word increases the probability of others in a training text."""
 
 from recency.evaluations import registry
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting
+from recency.planned import Planned
 
 #: Evaluations whose figures figure_retention reads.
 RETENTION = ("measured_memory", "temporal_correlation")

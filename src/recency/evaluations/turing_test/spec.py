@@ -3,8 +3,8 @@
 import os
 from functools import partial
 
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, setting, settings
+from recency.planned import Planned
 
 settings_of = partial(settings, "turing_test")
 

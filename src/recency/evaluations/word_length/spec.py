@@ -1,8 +1,8 @@
 """Surprisal by word type, with words' length and frequency."""
 
 from recency import languages
-from recency.evaluations.planned import Planned
 from recency.evaluations.registry import Evaluation, settings
+from recency.planned import Planned
 
 
 def settings_of(config: dict, experiment: str) -> dict:
