@@ -25,6 +25,7 @@ import tempfile
 import threading
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 from snakemake import script as snakemake_script
 from snakemake.benchmark import benchmarked
@@ -39,6 +40,7 @@ __all__ = ["Executor", "common_settings"]
 OF_NETWORKS = "recency.attention.biased "
 #: Seconds between two looks at whether a worker that is starting is alive.
 PATIENCE = 0.5
+ANSWER = 64  # bytes of a worker's answer, at most
 
 
 class Executor(local.Executor):
@@ -179,7 +181,7 @@ class Worker:
                     with contextlib.suppress(TimeoutError):
                         self.connection, _ = listener.accept()
 
-    def run(self, script: str, record: object) -> int | None:
+    def run(self, script: str, record: Any) -> int | None:
         """Run a script in a fork, measured for its benchmark.
 
         Returns
@@ -194,7 +196,7 @@ class Worker:
             try:
                 with theirs:
                     socket.send_fds(self.connection, [script.encode()], [theirs.fileno()])
-                number = int(mine.recv(32) or 0)
+                number = int(mine.recv(ANSWER) or 0)
             except OSError:
                 return None
             if number <= 0:
@@ -202,16 +204,18 @@ class Worker:
             try:
                 fork = os.pidfd_open(number)
             except ProcessLookupError:  # killed before it began
-                return int(mine.recv(32) or 0) or None
+                return int((mine.recv(ANSWER).split() or [0])[0]) or None
             try:
                 with benchmarked(number if record else False, record):
                     mine.send(b"go")
-                    code = mine.recv(32)
+                    code, *seconds = mine.recv(ANSWER).split() or [b""]
                 if not code:  # the worker was killed; its fork ends before another process begins
                     signal.pidfd_send_signal(fork, signal.SIGKILL)
                     select.select([fork], [], [])
             finally:
                 os.close(fork)
+        if record and seconds:  # all of it, where Snakemake looks at a job from time to time
+            record.cpu_time = max(record.cpu_time, round(float(seconds[0]), 2))
         return int(code) if code else None
 
     def end(self) -> None:

@@ -89,7 +89,8 @@ def serve(control: socket.socket, interrupts: list[int], handlers: dict) -> str 
     """Fork for each script asked for and report how forks end, until Snakemake and they have ended.
 
     A request is a script's path and a socket. It is answered by the fork's process number, then by its
-    exit status as subprocess has it; or by 0 if no fork can be made, and after Ctrl-C by its status.
+    exit status as subprocess has it and its processor seconds; or by 0 if no fork can be made, and
+    after Ctrl-C by its status.
     Returns, in a fork, its script.
     """
     jobs: dict[int, tuple[int, socket.socket]] = {}  # the fork's file → its number, and who asked
@@ -102,7 +103,8 @@ def serve(control: socket.socket, interrupts: list[int], handlers: dict) -> str 
                 number, asker = jobs.pop(file)
                 poll.unregister(file)
                 os.close(file)
-                _send(asker, os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]))
+                _, status, used = os.wait4(number, 0)
+                _send(asker, os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime)
                 asker.close()
                 continue
             message, files, *_ = socket.recv_fds(control, LIMIT, 1)
@@ -128,9 +130,9 @@ def serve(control: socket.socket, interrupts: list[int], handlers: dict) -> str 
     return None
 
 
-def _send(asker: socket.socket, number: int) -> None:
+def _send(asker: socket.socket, *numbers: float) -> None:
     with contextlib.suppress(OSError):  # Snakemake is gone
-        asker.send(str(number).encode())
+        asker.send(" ".join(map(str, numbers)).encode())
 
 
 def fork(handlers: dict) -> int | None:
