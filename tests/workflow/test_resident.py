@@ -123,8 +123,9 @@ def project(folder):
 
 
 def start(folder, executor, *words):
-    """Start Snakemake in a process group of its own."""
-    command = [shutil.which("snakemake", path=environment()["PATH"]), "--nolock", "--cores", "4"]
+    """Start Snakemake in a process group of its own, which a closed terminal ends even under nohup."""
+    command = ["env", "--default-signal=HUP"]
+    command += [shutil.which("snakemake", path=environment()["PATH"]), "--nolock", "--cores", "4"]
     variables = environment() | {"PYTHONPATH": SOURCES}
     return faulty.started(
         folder, *command, "--executor", executor, *words, environment=variables, umask=0o22
