@@ -13,7 +13,6 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -94,41 +93,28 @@ def _contrast(experiments: Path, name: str, lm: str, against: str = BASELINE) ->
         for pair in verdict["pairs"]
         if (pair["lm"], pair["against"]) in signs
     )
-    low, high = (
-        pair[f"{end}_all"] if pair[f"{end}_all"] is not None else pair[end]
-        for end in ("low", "high")
-    )
+    ends = [pair["low"], pair["high"]]
+    if pair["low_all"] is not None:
+        ends = [pair["low_all"], pair["high_all"]]
+    shares = [pair["share_low"], pair["share_high"]]
+    percents = [math.nan if share is None else 100 * share for share in (*shares, pair["share"])]
+    low, high = sorted(sign * end for end in ends)
+    percent_low, percent_high = [sign * end for end in percents[:2]][::sign]
     baseline = next(r for r in verdict["ranking"] if r["lm"] == BASELINE)["delta_loglik"]["value"]
-    row = {
+    return {
         "analysis": name,
         "difference": sign * pair["value"],
-        "low": min(sign * low, sign * high),
-        "high": max(sign * low, sign * high),
+        "low": low,
+        "high": high,
         "p": pair["p"],
         "observations": pair["n"],
         "baseline": baseline,
+        "percent": sign * percents[2],
+        "percent_low": percent_low,
+        "percent_high": percent_high,
+        "claim": claims.judge_share(low, high, percent_high / 100, LEAD),
+        "reverse": claims.judge_share(-high, -low, -percent_low / 100, LEAD),
     }
-    for key, value in {"percent": "share", "percent_low": "low", "percent_high": "high"}.items():
-        share = pair[
-            "share" if value == "share" else f"share_{value if sign > 0 else OPPOSITE[value]}"
-        ]
-        row[key] = math.nan if share is None else 100 * sign * share
-    return row | {"claim": judge(row, LEAD), "reverse": judge(row, LEAD, is_reverse=True)}
-
-
-OPPOSITE = {"low": "high", "high": "low"}
-
-
-def judge(row: Mapping, effect: float, is_reverse: bool = False) -> str:
-    """Judge a lead of `effect` as a share of no bias, or the reverse lead, as the verdict does.
-
-    Whether there is a lead is seen in nats, how large it may be in percent, by Fieller's interval.
-    """
-    low, high, most = row["low"], row["high"], row["percent_high"] / 100
-    if is_reverse:
-        low, high, most = -high, -low, -row["percent_low"] / 100
-    most = -math.inf if high < 0 else most
-    return claims.judge(low, math.inf if math.isnan(most) else most, effect)
 
 
 def _lms(folder: Path) -> pd.DataFrame:
@@ -183,7 +169,8 @@ def tables() -> dict[str, str]:
         filled[f"percent {name}"] = f"{number(row.percent, 1, sign=True)} % ({' to '.join(ends)})"
         if math.isnan(row.percent):  # no bias has no ΔLogLik above 0 to compare with
             filled[f"percent {name}"] = "–"
-        filled[f"tenth claim {name}"] = judge(row, 0.1)
+        tenth = claims.judge_share(row.low, row.high, row.percent_high / 100, 0.1)
+        filled[f"tenth claim {name}"] = tenth
         filled[f"observations {name}"] = number(row.observations)
     published = pd.read_csv(PAPER).set_index("lm")[SHARED].sum(axis=1)
     for name, (lm, other) in PUBLISHED.items():

@@ -91,7 +91,7 @@ class Planned(Protocol):
 
     # An LM or a dataset, by its name
 
-    def described(self, lm: str) -> dict:
+    def description(self, lm: str) -> dict:
         """Return the description of an LM for figures; see recency.figures.comparison.LM."""
 
     def trained_as(self, lm: str) -> str:

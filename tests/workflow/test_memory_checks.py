@@ -101,7 +101,7 @@ def test_a_job_gets_its_memory_and_the_module_of_its_form():
     assert chosen[configuration.MEMORIES] == ["fofe"]
     Wildcards.lm = "Pythia"
     assert configuration.chosen(config, Wildcards(), SCHEMA.parent)[configuration.MEMORIES] == []
-    assert study.described("LSTM")["network"]["memory"] == {"form": "lstm"}
+    assert study.description("LSTM")["network"]["memory"] == {"form": "lstm"}
 
 
 def test_held_out_text_may_be_another_corpus():

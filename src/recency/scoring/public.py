@@ -55,9 +55,9 @@ def load(
     Parameters
     ----------
     checkpoint : str or path
-        A causal or masked model, or an encoder-decoder: a folder trained here (opened with its bias), a folder written by
-        transformers' `save_pretrained` with its tokenizer, or a name on the Hugging Face Hub
-        ("owner/name", with a revision "owner/name@step1000", with a folder "owner/name/folder").
+        A causal or masked model, or an encoder-decoder: a folder trained here (opened with its bias), a
+        folder written by transformers' `save_pretrained` with its tokenizer, or a name on the Hugging
+        Face Hub ("owner/name", with a revision "owner/name@step1000", with a folder "owner/name/folder").
     bias : mapping, optional
         A bias to apply at inference, from `recency.attention.bias`.
     tokenizer : tokenizer or path, optional

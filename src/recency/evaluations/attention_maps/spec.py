@@ -44,7 +44,7 @@ EVALUATION = Evaluation(
     },
     settings={
         "drawn_lms": lambda study, experiment: [
-            study.described(lm) for lm in _lms_of_maps(study, experiment)
+            study.description(lm) for lm in _lms_of_maps(study, experiment)
         ],
         "layers": lambda study, experiment: study.experiment(experiment)["attention_maps"][
             "layers"

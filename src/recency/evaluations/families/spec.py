@@ -24,7 +24,7 @@ def _cells(study: Planned, experiment: str) -> list[dict]:
             first.setdefault(one, lm)
     keys = ("dataset", "measure", "design")
     return [
-        {"lm": lm, "label": study.described(one)["label"]} | {key: response[key] for key in keys}
+        {"lm": lm, "label": study.description(one)["label"]} | {key: response[key] for key in keys}
         for one, lm in first.items()
         for response in study.responses(experiment)
     ]

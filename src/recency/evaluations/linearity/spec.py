@@ -32,7 +32,7 @@ def _cells(study: Planned, experiment: str) -> list[dict]:
         cells.append(
             {key: cell[key] for key in ("dataset", "measure")}
             | {"seed": cell.get("seed", ""), "lm": of_lm["lm"]}
-            | {"label": study.described(of_lm["lm"])["label"], "design": settings["design"]}
+            | {"label": study.description(of_lm["lm"])["label"], "design": settings["design"]}
             | {"settings": ", ".join(described), "linking": str(settings["linking"])}
         )
     return cells

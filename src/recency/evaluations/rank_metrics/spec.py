@@ -22,7 +22,7 @@ def stem(settings: dict) -> str:
 
 
 def _files(ending: str):
-    def listed(study: Planned, experiment: str) -> list[str]:
+    def files_of(study: Planned, experiment: str) -> list[str]:
         name = stem(settings_of(study.config, experiment))
         return [
             f"<results>/rank_metrics/{lm}/{name}.{ending}"
@@ -31,7 +31,7 @@ def _files(ending: str):
             and not {"cdlm", "distance"} & study.lms[lm].get("ngram", {}).keys()
         ]
 
-    return listed
+    return files_of
 
 
 def _problems(config, name) -> list[str]:

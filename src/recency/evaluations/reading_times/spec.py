@@ -213,7 +213,7 @@ EVALUATION = Evaluation(
             for lm in study.lms_of(experiment)
         ],
         "lms_but_for_seed": lambda study, experiment: [
-            study.described(lm)
+            study.description(lm)
             for lm in {study.but_for_seed(lm["lm"]): 0 for lm in study.lms_of(experiment)}
         ],
     },

@@ -135,9 +135,7 @@ class Evidence:
         low, high = difference.bounds
         if not (self.relative and self.threshold):
             return claims.judge(low, high, self.threshold)
-        # Whether there is a lead is never said otherwise than by the interval in nats.
-        most = -math.inf if high < 0 else difference.share_high
-        return claims.judge(low, math.inf if math.isnan(most) else most, self.relative)
+        return claims.judge_share(low, high, difference.share_high, self.relative)
 
     def bounds(self, lm: str, other: str) -> tuple[float, float]:
         """Return the ends of the deciding interval of two LMs' difference, NaN without one."""

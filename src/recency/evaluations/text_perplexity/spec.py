@@ -18,7 +18,7 @@ def _variants(study: Planned, experiment: str) -> list[dict]:
     """Return the descriptions of `_lms` without their seeds; `variant` is the LM itself."""
     of = study.one_for_seeds(experiment)
     return [
-        study.described(of.get(lm, lm)) | {"variant": lm, "seed": study.lms[lm]["seed"]}
+        study.description(of.get(lm, lm)) | {"variant": lm, "seed": study.lms[lm]["seed"]}
         for lm in _lms(study, experiment)
     ]
 

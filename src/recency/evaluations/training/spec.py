@@ -22,7 +22,9 @@ def _applies(study: Planned, experiment: str) -> bool:
 def variants(study: Planned, experiment: str) -> list[dict]:
     """Return their descriptions without seeds, with the LM itself as `variant`."""
     of = study.one_for_seeds(experiment)
-    return [study.described(of.get(lm, lm)) | {"variant": lm} for lm in trained(study, experiment)]
+    return [
+        study.description(of.get(lm, lm)) | {"variant": lm} for lm in trained(study, experiment)
+    ]
 
 
 def masked(study: Planned, experiment: str) -> list[dict]:

@@ -127,7 +127,7 @@ class Study:
         """Return the datasets of an experiment, including missing ones."""
         return list(dict.fromkeys(r["dataset"] for r in self.all_responses(experiment)))
 
-    def described(self, lm: str) -> dict:
+    def description(self, lm: str) -> dict:
         """Return the description of an LM for figures; see recency.figures.comparison.LM."""
         if lm not in self._described:
             self._described[lm] = configuration.described(lm, self.lms[lm])
@@ -135,7 +135,7 @@ class Study:
 
     def lms_of(self, experiment: str) -> list[dict]:
         """Return an experiment's LMs, described."""
-        return [self.described(lm) for lm in self.experiment(experiment)["lms"]]
+        return [self.description(lm) for lm in self.experiment(experiment)["lms"]]
 
     def all_fitted(self, experiment: str) -> bool:
         """Return whether all observations of an experiment are fitted, and its LMs compared by AIC."""
@@ -199,7 +199,7 @@ class Study:
     def search_labels(self, search: str) -> dict[str, str]:
         """Return the labels of a search's LM and responses, by key."""
         lm = self.config["searches"][search]["lm"]
-        labels = {lm: self.described(lm)["label"]}
+        labels = {lm: self.description(lm)["label"]}
         for response in configuration.responses(self.config, search, "searches"):
             label = self.config["datasets"][response["dataset"]]["label"]
             labels[f"{response['dataset']}.{response['measure']}"] = (
@@ -407,7 +407,7 @@ class Study:
         """Return the LMs whose effects are compared with the truth: the experiment's and the readers'."""
         reader = self.simulated(dataset)["reader"]
         others = [lm for lm in self.lms_of(experiment) if lm["lm"] != reader]
-        return [*others, self.described(reader)]
+        return [*others, self.description(reader)]
 
     # LMs to rank, one for all training seeds, and their baseline models.
 
@@ -423,7 +423,9 @@ class Study:
 
     def ranked_lms(self, experiment: str) -> list[dict]:
         """Return the LMs that an experiment ranks, described, one for all seeds."""
-        return [self.described(lm) for lm in dict.fromkeys(self.one_for_seeds(experiment).values())]
+        return [
+            self.description(lm) for lm in dict.fromkeys(self.one_for_seeds(experiment).values())
+        ]
 
     def named_lms(self, experiment: str, key: str) -> list[str]:
         """Return the LMs in `lms` of an experiment's `key`, with all seeds; default all LMs."""
@@ -434,7 +436,7 @@ class Study:
         """Return all LMs, or `named_lms`, with the description shared by seeds; `variant` is the LM."""
         of = self.one_for_seeds(experiment)
         named = self.named_lms(experiment, key) if key else of
-        return [self.described(of[lm]) | {"variant": lm} for lm in named]
+        return [self.description(of[lm]) | {"variant": lm} for lm in named]
 
     def ranked_baseline(self, experiment: str) -> str:
         """Return the LM with which `ranked_lms` are compared."""
@@ -447,7 +449,7 @@ class Study:
             return cells
         return [
             cell
-            | {"lm": of[cell["lm"]], "label": self.described(of[cell["lm"]])["label"]}
+            | {"lm": of[cell["lm"]], "label": self.description(of[cell["lm"]])["label"]}
             | {"seed": self.lms[cell["lm"]]["seed"], "variant": cell["lm"]}
             for cell in cells
         ]
@@ -455,7 +457,7 @@ class Study:
     def plain_lms(self, experiment: str) -> list[dict]:
         """Return the LMs in the config of an experiment with several settings or steps."""
         grid = self.grids[experiment]["lms"]
-        return [self.described(lm) for lm in dict.fromkeys(cell["lm"] for cell in grid.values())]
+        return [self.description(lm) for lm in dict.fromkeys(cell["lm"] for cell in grid.values())]
 
     def plain_baseline(self, experiment: str) -> str:
         """Return the baseline in the config of such an experiment."""

@@ -47,6 +47,34 @@ def judge(low: float, high: float, smallest_effect: float = 0.0) -> str:
     return RULED_OUT if high < smallest_effect else OPEN
 
 
+def judge_share(low: float, high: float, share_high: float, smallest_effect: float) -> str:
+    """Judge the claim that A leads B by a share of what is itself estimated.
+
+    Whether A leads is never said otherwise than by the interval of the difference.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the interval of the difference.
+    share_high : float
+        Upper end of the interval of its share, such as Fieller's; NaN where it has none.
+    smallest_effect : float
+        Smallest effect of interest, a share.
+
+    Returns
+    -------
+    str
+        As of `judge`.
+
+    Examples
+    --------
+    >>> judge_share(-5, 89, 0.08, 0.1), judge_share(-5, 89, float("nan"), 0.1)
+    ('ruled out', 'open')
+    """
+    most = -math.inf if high < 0 else share_high
+    return judge(low, math.inf if math.isnan(most) else most, smallest_effect)
+
+
 def leads(low: float, high: float) -> bool:
     """Return whether A leads B, by however little: the interval lies above zero."""
     return judge(low, high) == LEADS

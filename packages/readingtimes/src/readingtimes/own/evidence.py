@@ -32,9 +32,9 @@ _ENDS, _CAPITALS = 10, 0.5
 """Sentence ends that are looked at, at least, and the share of them that a capital follows."""
 _RUN = 20
 """Responses in a row of one reader that are the same."""
-KEPT = (100, 3000)
+_KEPT = (100, 3000)
 """Ends of the times that are kept by the filter with which an entry of button presses begins, ms."""
-FILTER = f"{KEPT[0]} < time_ms < {KEPT[1]}"
+FILTER = f"{_KEPT[0]} < time_ms < {_KEPT[1]}"
 _OTHER_UNIT = 8
 """Times that the median of a text, of `_FEW` words at least, is above or below that of all."""
 _FEW = 3
@@ -150,15 +150,14 @@ def of_responses(
 
     Notes are of what may be intended: subjects with few responses, and words without any.
     """
-    found = checks.responses(words, responses, response_column(responses, "responses"))
+    value = response_column(responses, "responses")
+    found = checks.responses(words, responses, value)
     notes = [finding.text for finding in found if finding.check == "missing"]
     of_eyes = measure in MEASURES and MEASURES[measure].of_eyes
-    zeros = 0 if of_eyes or "time_ms" not in responses else int((responses.time_ms == 0).sum())
+    zeros = 0 if of_eyes or value != "time_ms" else int((responses.time_ms == 0).sum())
     if zeros:
         notes.append(f"{zeros:,} times of {measure} are 0: do they stand for missing values?")
-    is_left_out = (responses[response_column(responses, "responses")] != 0) & ~are_kept(
-        responses, measure
-    )
+    is_left_out = (responses[value] != 0) & ~_are_kept(responses, measure)
     if run := _longest_run(words, responses, is_left_out):
         notes.append(f"{run}, which the filter leaves out: a key that was held?")
     return list(_against(words, responses, name, measure, found)), notes
@@ -192,7 +191,7 @@ def _against(
             yield finding.text
     if value == "time_ms":
         yield from _of_units(words, responses)
-    if run := _longest_run(words, responses, are_kept(responses, measure)):
+    if run := _longest_run(words, responses, _are_kept(responses, measure)):
         yield run
     yield from (finding.text for finding in gate.findings(words, responses))
     if value == "time_ms":
@@ -215,16 +214,18 @@ def _against(
             )
 
 
-def are_kept(responses: pd.DataFrame, measure: str) -> pd.Series:
+def _are_kept(responses: pd.DataFrame, measure: str) -> pd.Series:
     """Return which responses the filter that an entry begins with keeps."""
     value = response_column(responses, "responses")
     if value == "time_ms" and not (measure in MEASURES and MEASURES[measure].of_eyes):
-        return responses.time_ms.between(*KEPT, inclusive="neither")
+        return responses.time_ms.between(*_KEPT, inclusive="neither")
     return responses[value] != 0
 
 
 def _longest_run(words: pd.DataFrame, responses: pd.DataFrame, among: pd.Series) -> str:
     """Describe a reader's longest run of one response `among` those, "" if it is short."""
+    if among.sum() < _RUN:
+        return ""
     value = response_column(responses, "responses")
     key = responses[["subject", value]].astype({"subject": "str"})
     if value != "time_ms":  # the same rating of many sentences is usual
