@@ -14,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 import recency
 from checkpoints import byte_tokenizer
 from recency.errors import InputError
-from recency.networks import gguf_files, precisions
+from recency.networks import dequantised, gguf_files, precisions
 from recency.networks.hub import locate
 from small_networks import TEXTS
 
@@ -268,7 +268,7 @@ def test_an_unknown_pre_tokenizer(network, tmp_path):
     np.testing.assert_allclose(given.surprisal_bits, expected.surprisal_bits, atol=1e-4)
 
 
-def test_missing_packages_are_named(network, tmp_path, monkeypatch):
+def test_missing_packages_are_named(network, tmp_path, monkeypatch, cache):
     path = tmp_path / "llama.gguf"
     write(path, network)
     monkeypatch.setattr(gguf_files, "PACKAGES", ("gguf", "package_that_is_not_there"))
@@ -312,3 +312,100 @@ def test_text_is_cut_as_the_file_states(network, tmp_path, pieces, expected):
     gguf_files.set_pre_tokenizer(tokenizer, contents, "lm")
     found = tokenizer.pre_tokenizer.pre_tokenize_str("in 1998, don't   x!!")
     assert [piece.replace("Ġ", " ") for piece, _ in found] == expected
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Return the folder of dequantised copies, empty at first."""
+    monkeypatch.setenv("RECENCY_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "dequantised"
+
+
+def forbid_conversion(monkeypatch):
+    def read(source):
+        raise AssertionError("the file is converted again")
+
+    monkeypatch.setattr(gguf_files, "read", read)
+
+
+@pytest.mark.parametrize("bias", [None, {"form": "linear", "slopes": "mix"}])
+def test_a_file_is_dequantised_once(network, tmp_path, monkeypatch, cache, bias):
+    path = tmp_path / "llama.gguf"
+    write(path, network, "Q8_0")
+    first = recency.surprisal(TEXTS, recency.load(path, bias=bias))
+    forbid_conversion(monkeypatch)
+    again = recency.load(path, bias=bias)
+    found = recency.surprisal(TEXTS, again)
+    assert found.equals(first)
+    assert found.attrs == first.attrs
+    assert again.bos_token == "<|endoftext|>"
+
+
+def test_bf16_is_of_the_file(network, tmp_path, monkeypatch, cache):
+    path = tmp_path / "llama.gguf"
+    write(path, network, "Q8_0")
+    recency.load(path)
+    forbid_conversion(monkeypatch)
+    with pytest.raises(AssertionError, match="converted again"):
+        recency.load(path, precision="bf16")
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
+@pytest.mark.parametrize("damage", ["changed", "removed"])
+def test_a_copy_that_was_damaged_is_made_again(network, tmp_path, cache, file, damage):
+    path = tmp_path / "llama.gguf"
+    write(path, network, "Q8_0")
+    first = recency.surprisal(TEXTS, path)
+    copy = next(cache.glob(f"*/{file}"))
+    content = bytearray(copy.read_bytes())
+    if damage == "changed":
+        content[-3] ^= 1
+        copy.write_bytes(content)
+    else:
+        copy.unlink()
+    assert recency.surprisal(TEXTS, path).equals(first)
+    content[-3] ^= damage == "changed"
+    assert copy.read_bytes() == content
+
+
+def test_another_file_of_the_name_has_its_own_copy(network, tmp_path, cache):
+    path = tmp_path / "llama.gguf"
+    write(path, network, "Q8_0")
+    first = recency.surprisal(TEXTS, path)
+    write(path, network, "Q4_1")
+    second = recency.surprisal(TEXTS, path)
+    assert float((first.surprisal_bits - second.surprisal_bits).abs().max()) > 0.001
+    assert recency.surprisal(TEXTS, path).equals(second)
+    assert len(list(cache.glob("*-network"))) == len(list(cache.glob("*-tokenizer"))) == 2
+
+
+def test_copies_are_few_and_small(network, tmp_path, monkeypatch, cache):
+    monkeypatch.setattr(dequantised, "KEPT", 2)
+    paths = []
+    for value in (0, 1, 2):
+        paths.append(tmp_path / f"{value}.gguf")
+        write(paths[-1], network, more=[("add_uint32", "some.key", value)])
+        recency.load(paths[-1])
+        recency.load(paths[0])  # used last
+    assert len(list(cache.glob("*-network"))) == 2
+    forbid_conversion(monkeypatch)
+    recency.load(paths[0])
+    recency.load(paths[2])
+    with pytest.raises(AssertionError, match="converted again"):
+        recency.load(paths[1])
+
+
+def test_a_large_network_has_no_copy(network, tmp_path, monkeypatch, cache):
+    monkeypatch.setattr(dequantised, "LIMIT", 1000)
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    recency.load(path)
+    assert not list(cache.glob("*-network"))
+
+
+def test_a_cache_that_cannot_be_written(network, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("RECENCY_CACHE", str(tmp_path / "file"))
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    assert np.isfinite(recency.surprisal(TEXTS, path).surprisal_bits).all()

@@ -6,12 +6,14 @@ error.
 
 import os
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from pickle import UnpicklingError
 
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
+from safetensors.torch import save_model
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -25,6 +27,7 @@ from recency.attention.biased import attach, verify
 from recency.errors import REFUSALS, InputError, first_line
 from recency.networks import (
     config_values,
+    dequantised,
     footprint,
     gguf_files,
     precisions,
@@ -62,7 +65,7 @@ def load(
     """Open a checkpoint in evaluation mode: one of this project, a folder, or a Hub name.
 
     A Hub name may have a revision and a folder, and both kinds may name a GGUF file, whose weights
-    are dequantised (`recency.networks.hub.locate`). `masked` selects the kind of LM; None takes it
+    are dequantised (`recency.networks.hub.locate`; `recency.networks.dequantised` keeps small ones). `masked` selects the kind of LM; None takes it
     from the config. `bias` is applied at inference ("-I" models), and verified on the loaded
     weights. `precision` is one of `recency.networks.precisions.PRECISIONS`; `sha256` is the
     checksum of the single weight file, or maps files to checksums; `device_map` is "auto" or a map
@@ -75,6 +78,9 @@ def load(
     precisions.check(source, precision, device_map)
     if sha256 is not None:
         weight_files.verify(source, sha256, allow_pickle)
+    in_full = precision == "float32" and device_map is None
+    if in_full and (copy := dequantised.find(source, "network")):
+        return load(copy, bias, masked)
     config = configuration(source)
     if other := getattr(config, "transformers_weights", None):
         raise InputError(
@@ -127,15 +133,18 @@ def load(
     )
     _check_weights(source, config, network.__name__, loading)
     stored_tensors.require_floats(source, model, tensors)
-    if precision != "float32" or device_map is not None:
+    if not in_full:
         precisions.check_opened(source, model, precision)
     if stored:
         model.config.dequantised = f"GGUF: {stored}"
+    save = partial(_save, model)
     if config.is_encoder_decoder:
         if bias is not None and bias["form"] != "none":
             attach(model, bias)  # refused
         model = EncoderDecoderLM(model)
     _test(source, model, not masked, tensors, (precision, allow_pickle))
+    if gguf and in_full and gguf.numbers <= dequantised.LIMIT:
+        dequantised.store(source, "network", save)
     trained = isinstance(model, BIASED_CLASSES) and model.config.bias
     if bias is not None and bias["form"] != "none":
         if trained:
@@ -144,6 +153,16 @@ def load(
     elif trained:
         verify(model)
     return model.eval()
+
+
+def _save(model: PreTrainedModel, folder: Path) -> None:
+    """Write a dequantised network, which `save_pretrained` refuses as a quantised one."""
+    save_model(model, str(folder / SAFE[0]), metadata={"format": "pt"})
+    config = deepcopy(model.config)
+    config.architectures = [type(model).__name__]
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    config.save_pretrained(folder)
 
 
 def configuration(source: str | Path) -> PreTrainedConfig:

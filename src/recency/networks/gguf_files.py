@@ -80,6 +80,23 @@ class Contents:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+def fetch(source: str | Path) -> Path:
+    """Return the path of a GGUF file; one of the Hub is downloaded, or its local copy is current.
+
+    Raises InputError if it cannot be downloaded.
+    """
+    from transformers.utils import cached_file
+
+    name, within = locate(source)
+    file = within.pop("gguf_file")
+    try:
+        return Path(cached_file(name, file, **within))
+    except OSError as error:
+        raise InputError(
+            f"checkpoint {str(source)!r} could not be downloaded: {first_line(error)}"
+        ) from error
+
+
 def read(source: str | Path) -> Contents:
     """Read the metadata of a GGUF file.
 
@@ -94,16 +111,7 @@ def read(source: str | Path) -> Contents:
         If a package is missing, or the file cannot be read to its end.
     """
     require_packages(source)
-    from transformers.utils import cached_file
-
-    name, within = locate(source)
-    file = within.pop("gguf_file")
-    try:
-        path = Path(cached_file(name, file, **within))
-    except OSError as error:
-        raise InputError(
-            f"checkpoint {str(source)!r} could not be downloaded: {first_line(error)}"
-        ) from error
+    path = fetch(source)
     try:
         state = os.stat(path)
         contents = _contents(path, state.st_size, state.st_mtime_ns)

@@ -34,7 +34,7 @@ class Record:
         self.files = sorted({path.resolve() for path in files})
         versions = [f"{name} {version(name)}" for name in _PACKAGES]
         self.settings = [TEST, *versions, *map(str, settings)]
-        self.folder = _folder() if self.files else None
+        self.folder = cache_folder("tested") if self.files else None
 
     def passed(self) -> bool:
         """Return whether this checkpoint passed before."""
@@ -84,13 +84,13 @@ class Record:
         os.replace(part.name, path)
 
 
-def _folder() -> Path | None:
-    """Return the folder of records, None without a home."""
+def cache_folder(name: str) -> Path | None:
+    """Return a folder in a user's cache, None without a home."""
     if given := os.environ.get("RECENCY_CACHE"):
-        return Path(given) / "tested"
+        return Path(given) / name
     with suppress(RuntimeError):
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return Path(cache) / "recency" / "tested"
+        return Path(cache) / "recency" / name
     return None
 
 

@@ -5,11 +5,12 @@ The begin token before a text: the requested one, or the model's own.
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 from recency.damage import first_damaged
 from recency.errors import REFUSALS, InputError, warn
-from recency.networks import gguf_files
+from recency.networks import dequantised, gguf_files
 from recency.networks.hub import locate
 
 #: Files in the folder of a tokenizer.json that may name its special tokens, in order of precedence.
@@ -39,6 +40,8 @@ def load(model: str | Path, tokenizer=None) -> tuple:
 
     source = model if tokenizer is None else tokenizer
     advice = "save the model's own tokenizer there (`save_pretrained`), or give it"
+    if copy := dequantised.find(source, "tokenizer"):
+        return load(model, copy / "tokenizer.json")
     try:
         name, within = locate(source)
         opened = AutoTokenizer.from_pretrained(name, **within, trust_remote_code=False)
@@ -56,7 +59,16 @@ def load(model: str | Path, tokenizer=None) -> tuple:
     # For a folder without a tokenizer, transformers returns one with only special tokens.
     if backend.get_vocab_size() <= len(backend.get_added_tokens_decoder()):
         raise InputError(f"{str(source)!r} has no tokenizer; {advice}")
+    if "gguf_file" in within:
+        dequantised.store(source, "tokenizer", partial(_save, backend, bos_token(opened)))
     return _without_truncation(backend), bos_token(opened)
+
+
+def _save(backend, begin: str | None, folder: Path) -> None:
+    """Write a tokenizer and its begin token as `load` reads them from files."""
+    backend.save(str(folder / "tokenizer.json"))
+    named = json.dumps({"bos_token": begin})
+    (folder / _NAMED_IN[0]).write_text(named, encoding="utf-8")
 
 
 def as_tokenizer(tokenizer):
