@@ -1,6 +1,7 @@
 """GGUF files equal the networks that they were written from, and wrong ones are refused in a line."""
 
 import json
+import os
 import struct
 
 import gguf
@@ -379,20 +380,32 @@ def test_another_file_of_the_name_has_its_own_copy(network, tmp_path, cache):
     assert len(list(cache.glob("*-network"))) == len(list(cache.glob("*-tokenizer"))) == 2
 
 
-def test_copies_are_few_and_small(network, tmp_path, monkeypatch, cache):
-    monkeypatch.setattr(dequantised, "KEPT", 2)
+def test_copies_have_a_limited_room(network, tmp_path, monkeypatch, cache):
     paths = []
     for value in (0, 1, 2):
         paths.append(tmp_path / f"{value}.gguf")
         write(paths[-1], network, more=[("add_uint32", "some.key", value)])
         recency.load(paths[-1])
         recency.load(paths[0])  # used last
+        if value == 0:
+            size = sum(path.stat().st_size for path in cache.rglob("*.*"))
+            monkeypatch.setattr(dequantised, "ROOM", 2.5 * size)
     assert len(list(cache.glob("*-network"))) == 2
     forbid_conversion(monkeypatch)
     recency.load(paths[0])
     recency.load(paths[2])
     with pytest.raises(AssertionError, match="converted again"):
         recency.load(paths[1])
+
+
+def test_what_a_killed_process_left_is_removed(network, tmp_path, cache):
+    old, new = cache / "part-old", cache / "part-new"
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    write(tmp_path / "llama.gguf", network)
+    recency.load(tmp_path / "llama.gguf")
+    assert new.is_dir() and not old.exists()
 
 
 def test_a_large_network_has_no_copy(network, tmp_path, monkeypatch, cache):

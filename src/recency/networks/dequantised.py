@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -25,10 +26,11 @@ from recency.networks.tested import cache_folder
 
 LIMIT = 500_000_000
 """Numbers of a network beyond which no copy is stored: 2 GB in float32."""
-KEPT = 4
-"""Copies that are kept: those used last."""
+ROOM = 2 * 2**30
+"""Bytes of all copies; those used last are kept."""
 _PACKAGES = ("transformers", "gguf", "tokenizers")
 _MANIFEST = "sha256.json"
+_UNFINISHED = "part-"
 
 
 def find(source: str | Path, part: str) -> Path | None:
@@ -76,21 +78,29 @@ def store(source: str | Path, part: str, save: Callable[[Path], object]) -> None
         return
     with suppress(OSError, SafetensorError):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as written:
+        with tempfile.TemporaryDirectory(
+            prefix=_UNFINISHED, dir=folder.parent, ignore_cleanup_errors=True
+        ) as written:
             whole = Path(written, part)
             whole.mkdir()
             save(whole)
             digests = {path.name: sha256(path) for path in sorted(whole.iterdir())}
             (whole / _MANIFEST).write_text(json.dumps(digests))
             whole.rename(folder)  # refused if another process was first
-        _drop_others(folder.parent, part)
+        _make_room(folder.parent)
 
 
-def _drop_others(parent: Path, part: str) -> None:
-    """Remove all copies of a part but those used last."""
-    copies = sorted(parent.glob(f"*-{part}"), key=lambda path: path.stat().st_mtime)
-    for folder in copies[:-KEPT]:
-        shutil.rmtree(folder, ignore_errors=True)
+def _make_room(cache: Path) -> None:
+    """Remove the copies that were used first, and what a killed process left a day ago."""
+    room = ROOM
+    for folder in sorted(cache.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True):
+        if folder.name.startswith(_UNFINISHED):
+            if time.time() - folder.stat().st_mtime > 86_400:
+                shutil.rmtree(folder, ignore_errors=True)
+            continue
+        room -= sum(path.stat().st_size for path in folder.iterdir())
+        if room < 0:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _folder(source: str | Path, part: str) -> Path | None:
