@@ -1,9 +1,9 @@
 # make demo    the simulated study, including set-up: minutes on two cores, downloads no data
-# make test    the default tests: 3 minutes on two cores, after the set-up
+# make test    the default tests: 6 minutes on two cores, after the set-up
 # make test-merge    further tests, required before a merge: 15 minutes on two cores, or those of MINUTES=25
 # make test-peers    tests against minicons, pymovements and other packages, part of test-merge: 3 minutes
 # make test-long    the longest tests: test-faults, test-slurm, test-open and the documentation site
-# make open    real, openly available text and reading times: hours on a workstation
+# make open    real, openly available text and reading times: half an hour on two cores
 # make test-faults    killed jobs, full disks, damaged files: half an hour on one core; mounting disks needs root
 # make test-slurm    the study through Slurm, installed as root: a quarter of an hour
 # make test-rotation    one of the long targets, by the date, in about MINUTES=12: part of what CI runs

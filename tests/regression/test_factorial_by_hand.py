@@ -110,7 +110,7 @@ def assert_same(fit, expected):
 @pytest.mark.skipif(not (DATA / "sap").exists(), reason="../shared/data/sap is not there")
 @pytest.mark.skipif(not shutil.which("Rscript"), reason="Rscript is not there")
 def test_garden_paths(tmp_path):
-    """NP/Z: 2,000 readers, 24 items in two conditions, the disambiguating word."""
+    """NP/Z: 2,000 readers, 18 items in two conditions, the disambiguating word."""
     items = pd.read_csv(DATA / "sap" / "items_ClassicGP.gpt2.csv.gz")
     items = items[items.condition.isin(["NPZ_AMB", "NPZ_UAMB"])].drop_duplicates("Sentence")
     bits = bits_of(items.Sentence)

@@ -5,7 +5,7 @@ with the standard error of the primary endpoint: by subjects and sentences (or t
 (crosslmm.stats.crossed_samples). Permutation tests follow: errors are swapped at random, together for all
 observations of a subject (p_subject) or of a sentence (p_sentence); the statistic is the difference of
 their means unless the experiment sets another (`test_statistic`), two-sided. Where both subjects and
-sentences vary neither is a test, nor is the larger of the two (11 to 15 % false positives at a nominal
+sentences vary neither is a test, nor is the larger of the two (up to 15 % false positives at a nominal
 5 %). Swapping single observations ignores all dependence: p_observation_anticonservative has this value,
 for comparison with published ones.
 
