@@ -2,6 +2,9 @@
 
 import json
 import os
+import resource
+import shutil
+import signal
 import struct
 
 import gguf
@@ -15,7 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 import recency
 from checkpoints import byte_tokenizer
 from recency.errors import InputError
-from recency.networks import dequantised, gguf_files, precisions
+from recency.networks import checkpoints, dequantised, gguf_files, precisions
 from recency.networks.hub import locate
 from small_networks import TEXTS
 
@@ -381,6 +384,7 @@ def test_another_file_of_the_name_has_its_own_copy(network, tmp_path, cache):
 
 
 def test_copies_have_a_limited_room(network, tmp_path, monkeypatch, cache):
+    monkeypatch.setattr(dequantised, "IN_USE", -1)
     paths = []
     for value in (0, 1, 2):
         paths.append(tmp_path / f"{value}.gguf")
@@ -422,3 +426,106 @@ def test_a_cache_that_cannot_be_written(network, tmp_path, monkeypatch):
     path = tmp_path / "llama.gguf"
     write(path, network)
     assert np.isfinite(recency.surprisal(TEXTS, path).surprisal_bits).all()
+
+
+def test_a_copy_in_use_stays(network, tmp_path, monkeypatch, cache):
+    monkeypatch.setattr(dequantised, "ROOM", 10)
+    (cache / "file").parent.mkdir(parents=True)
+    (cache / "file").write_text("no folder")
+    for value in (0, 1):
+        write(tmp_path / f"{value}.gguf", network, more=[("add_uint32", "some.key", value)])
+        recency.load(tmp_path / f"{value}.gguf")
+    assert len(list(cache.glob("*-network"))) == 2
+
+
+def test_a_file_that_is_replaced_while_it_opens(network, tmp_path, monkeypatch, cache):
+    """The old weights would have been stored under the new file's SHA-256."""
+    path, other = tmp_path / "llama.gguf", tmp_path / "other.gguf"
+    write(other, network, "Q4_1")
+    expected = recency.surprisal(TEXTS, recency.load(other, precision="float32"))
+    shutil.rmtree(cache)
+    write(path, network, "Q8_0")
+    test = checkpoints.self_test.test
+
+    def replace(*arguments):
+        os.replace(shutil.copy(other, tmp_path / "copied"), path)
+        return test(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints.self_test, "test", replace)
+        recency.load(path)
+    found = recency.surprisal(TEXTS, recency.load(path))
+    assert found.equals(expected)
+    assert found.attrs == expected.attrs
+
+
+def test_a_file_that_is_removed_while_it_opens(network, tmp_path, monkeypatch, cache):
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    monkeypatch.setattr(checkpoints.self_test, "test", lambda *_: path.unlink())
+    assert recency.load(path, tokenizer=network[2]).network is not None
+    assert not list(cache.glob("*-*"))
+
+
+def test_a_file_of_the_same_size_and_time_is_read_again(network, tmp_path, cache):
+    path, other = tmp_path / "llama.gguf", tmp_path / "other.gguf"
+    write(path, network, pieces="gpt-2")
+    write(other, network, pieces="qwen2")
+    assert path.stat().st_size == other.stat().st_size
+    os.utime(other, ns=(path.stat().st_mtime_ns,) * 2)
+    first = recency.load(path).tokenizer.to_str()
+    shutil.copy2(other, path)
+    second = recency.load(path).tokenizer.to_str()
+    assert first != second
+    assert second == recency.load(other).tokenizer.to_str()
+
+
+@pytest.mark.parametrize("part", ["network", "tokenizer"])
+def test_a_copy_that_vanishes_before_it_is_opened(network, tmp_path, monkeypatch, cache, part):
+    path = tmp_path / "llama.gguf"
+    write(path, network, "Q8_0")
+    first = recency.surprisal(TEXTS, path)
+    find = dequantised.Copy.find
+
+    def find_and_lose(copy):
+        folder = find(copy)
+        if folder and folder.name.endswith(part):
+            shutil.rmtree(folder)
+        return folder
+
+    monkeypatch.setattr(dequantised.Copy, "find", find_and_lose)
+    assert recency.surprisal(TEXTS, path).equals(first)
+
+
+def test_a_full_disk(network, tmp_path, monkeypatch, cache):
+    path = tmp_path / "llama.gguf"
+    write(path, network, "Q8_0")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
+        found = recency.surprisal(TEXTS, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert not list(cache.glob("*-*"))
+    assert found.equals(recency.surprisal(TEXTS, path))
+
+
+def test_what_was_quantised_is_opened_as_other_networks(network, tmp_path, cache):
+    """A network that states a quantiser would stay on the processor."""
+    path = tmp_path / "llama.gguf"
+    write(path, network, "Q8_0")
+    for _ in range(2):
+        opened = recency.load(path).network
+        assert not hasattr(opened, "hf_quantizer")
+        assert not hasattr(opened.config, "quantization_config")
+
+
+def test_messages_name_the_file(network, tmp_path, cache):
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    for _ in range(2):
+        with pytest.raises(InputError, match="llama.gguf.*no masked LM"):
+            recency.load(path, masked=True)
+        recency.load(path)

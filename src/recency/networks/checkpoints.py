@@ -6,14 +6,13 @@ error.
 
 import os
 from collections.abc import Mapping
-from copy import deepcopy
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from pickle import UnpicklingError
 
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
-from safetensors.torch import save_model
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -74,13 +73,41 @@ def load(
     in a pickle that is read for tensors only), which fit into memory, and it passes a test of its
     outputs (`recency.networks.self_test`), once per checkpoint.
     """
-    name, within = locate(source)
     precisions.check(source, precision, device_map)
     if sha256 is not None:
         weight_files.verify(source, sha256, allow_pickle)
-    in_full = precision == "float32" and device_map is None
-    if in_full and (copy := dequantised.find(source, "network")):
-        return load(copy, bias, masked)
+    model = None
+    if precision == "float32" and device_map is None:
+        copy = dequantised.Copy(source, "network")
+        if folder := copy.find():
+            with suppress(InputError):  # the file itself says what is wrong
+                model = _open(folder, masked, False, precision, None)
+        if model is None:
+            model = _open(source, masked, allow_pickle, precision, None)
+            numbers = sum(weight.numel() for weight in model.parameters())
+            if isinstance(model, PreTrainedModel) and numbers <= dequantised.LIMIT:
+                copy.store(model.save_pretrained)
+    else:
+        model = _open(source, masked, allow_pickle, precision, device_map)
+    trained = isinstance(model, BIASED_CLASSES) and model.config.bias
+    if bias is not None and bias["form"] != "none":
+        if trained:
+            raise InputError(f"{source} was trained with a bias ({model.config.bias}) already")
+        attach(model.base_model.network if model.config.is_encoder_decoder else model, bias)
+    elif trained:
+        verify(model)
+    return model.eval()
+
+
+def _open(
+    source: str | Path,
+    masked: bool | None,
+    allow_pickle: bool,
+    precision: str,
+    device_map: str | Mapping | None,
+) -> PreTrainedModel:
+    """Open a checkpoint without a bias at inference, as `load` does, and test it."""
+    name, within = locate(source)
     config = configuration(source)
     if other := getattr(config, "transformers_weights", None):
         raise InputError(
@@ -133,36 +160,26 @@ def load(
     )
     _check_weights(source, config, network.__name__, loading)
     stored_tensors.require_floats(source, model, tensors)
-    if not in_full:
+    if precision != "float32" or device_map is not None:
         precisions.check_opened(source, model, precision)
     if stored:
         model.config.dequantised = f"GGUF: {stored}"
-    save = partial(_save, model)
+        _forget_quantisation(model)
     if config.is_encoder_decoder:
-        if bias is not None and bias["form"] != "none":
-            attach(model, bias)  # refused
         model = EncoderDecoderLM(model)
     _test(source, model, not masked, tensors, (precision, allow_pickle))
-    if gguf and in_full and gguf.numbers <= dequantised.LIMIT:
-        dequantised.store(source, "network", save)
-    trained = isinstance(model, BIASED_CLASSES) and model.config.bias
-    if bias is not None and bias["form"] != "none":
-        if trained:
-            raise InputError(f"{source} was trained with a bias ({model.config.bias}) already")
-        attach(model, bias)
-    elif trained:
-        verify(model)
-    return model.eval()
+    return model
 
 
-def _save(model: PreTrainedModel, folder: Path) -> None:
-    """Write a dequantised network, which `save_pretrained` refuses as a quantised one."""
-    save_model(model, str(folder / SAFE[0]), metadata={"format": "pt"})
-    config = deepcopy(model.config)
-    config.architectures = [type(model).__name__]
-    if hasattr(config, "quantization_config"):
-        del config.quantization_config
-    config.save_pretrained(folder)
+def _forget_quantisation(model: PreTrainedModel) -> None:
+    """Remove what states that a network is quantised: its weights are full ones, as of any other."""
+    for owner, names in (
+        (model, ("hf_quantizer", "is_quantized", "quantization_method")),
+        (model.config, ("quantization_config",)),
+    ):
+        for name in names:
+            if name in vars(owner):
+                delattr(owner, name)
 
 
 def configuration(source: str | Path) -> PreTrainedConfig:

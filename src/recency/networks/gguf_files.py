@@ -114,7 +114,8 @@ def read(source: str | Path) -> Contents:
     path = fetch(source)
     try:
         state = os.stat(path)
-        contents = _contents(path, state.st_size, state.st_mtime_ns)
+        inode = (state.st_dev, state.st_ino, state.st_mtime_ns, state.st_ctime_ns)
+        contents = _contents(path, state.st_size, inode)
     except (
         ValueError,
         IndexError,
@@ -133,8 +134,8 @@ def read(source: str | Path) -> Contents:
 
 
 @cache
-def _contents(path: Path, size: int, changed: int) -> Contents:
-    """Read a file's header, cached until its size or modification time changes."""
+def _contents(path: Path, size: int, inode: tuple[int, ...]) -> Contents:
+    """Read a file's header, cached until its size, inode or a time of it changes."""
     from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
     from transformers.integrations.gguf.reader import GgufHeader, read_gguf_metadata
 

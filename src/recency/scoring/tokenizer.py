@@ -5,6 +5,7 @@ The begin token before a text: the requested one, or the model's own.
 
 import json
 import re
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -40,8 +41,10 @@ def load(model: str | Path, tokenizer=None) -> tuple:
 
     source = model if tokenizer is None else tokenizer
     advice = "save the model's own tokenizer there (`save_pretrained`), or give it"
-    if copy := dequantised.find(source, "tokenizer"):
-        return load(model, copy / "tokenizer.json")
+    copy = dequantised.Copy(source, "tokenizer")
+    if folder := copy.find():
+        with suppress(InputError):  # removed meanwhile
+            return load(model, folder / "tokenizer.json")
     try:
         name, within = locate(source)
         opened = AutoTokenizer.from_pretrained(name, **within, trust_remote_code=False)
@@ -59,8 +62,7 @@ def load(model: str | Path, tokenizer=None) -> tuple:
     # For a folder without a tokenizer, transformers returns one with only special tokens.
     if backend.get_vocab_size() <= len(backend.get_added_tokens_decoder()):
         raise InputError(f"{str(source)!r} has no tokenizer; {advice}")
-    if "gguf_file" in within:
-        dequantised.store(source, "tokenizer", partial(_save, backend, bos_token(opened)))
+    copy.store(partial(_save, backend, bos_token(opened)))
     return _without_truncation(backend), bos_token(opened)
 
 
