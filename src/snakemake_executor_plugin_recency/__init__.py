@@ -207,7 +207,8 @@ class Worker:
                 return int((mine.recv(ANSWER).split() or [0])[0]) or None
             try:
                 with benchmarked(number if record else False, record):
-                    mine.send(b"go")
+                    with contextlib.suppress(OSError):  # it was killed; what follows says so
+                        mine.send(b"go")
                     code, *seconds = mine.recv(ANSWER).split() or [b""]
                 if not code:  # the worker was killed; its fork ends before another process begins
                     signal.pidfd_send_signal(fork, signal.SIGKILL)

@@ -50,7 +50,7 @@ def main(address: str, kind: str) -> None:
     interrupts: list[int] = []
     if handlers[signal.SIGINT] is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
-    path = sys.path[1:]  # without this folder
+    path = sys.path[not sys.flags.safe_path :]  # without this folder
     load(LIBRARIES[kind])
     sys.path[:] = path
     if not is_forkable():
@@ -152,7 +152,8 @@ def fork(handlers: dict) -> int | None:
 def become(script: str) -> None:
     """Run a script in this process as `python SCRIPT` does."""
     sys.argv[:] = sys.orig_argv[1:] = [script]
-    sys.path.insert(0, os.path.dirname(script))
+    if not sys.flags.safe_path:
+        sys.path.insert(0, os.path.dirname(script))
     importlib.invalidate_caches()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()  # of the system's randomness, as in a new process

@@ -85,6 +85,17 @@ def test_standard_input(named, model, capsys, monkeypatch):
     same(found, recency.surprisal(TEXT.split("\n"), model))
 
 
+def test_a_table_in_a_pipe_loses_no_character(tmp_path, model, monkeypatch):
+    """`na?ve` and `??` instead of words, where Python takes another encoding for a pipe."""
+    text = "na\u00efve \u4f60\u597d cat"
+    (tmp_path / "story.txt").write_text(text, encoding="utf-8")
+    variables = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": SOURCES}
+    command = [sys.executable, "-m", "recency", "surprisal", "story.txt", "--model", model]
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, check=True)
+    found = pd.read_csv(io.BytesIO(done.stdout), encoding="utf-8")
+    assert found["word"].tolist() == text.split()
+
+
 def test_settings_and_bias(story, model, capsys):
     found = printed(
         capsys, story, "--model", model, "--no-bos", "--unit", "nats", "--stride", "3",

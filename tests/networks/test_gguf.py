@@ -529,3 +529,12 @@ def test_messages_name_the_file(network, tmp_path, cache):
         with pytest.raises(InputError, match="llama.gguf.*no masked LM"):
             recency.load(path, masked=True)
         recency.load(path)
+
+
+def test_the_tokenizer_of_a_gguf_file(network, tmp_path):
+    path = tmp_path / "llama.gguf"
+    write(path, network)
+    found = recency.surprisal(TEXTS, network[2], tokenizer=path)
+    assert found.equals(
+        recency.surprisal(TEXTS, network[2], tokenizer=recency.load(path).tokenizer)
+    )

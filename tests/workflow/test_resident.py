@@ -1,13 +1,16 @@
 """Jobs as forks of a resident worker (snakemake_executor_plugin_recency): each is as a Python of its own."""
 
+import contextlib
 import json
 import os
 import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -122,11 +125,11 @@ def project(folder):
     return folder
 
 
-def start(folder, executor, *words):
+def start(folder, executor, *words, **variables):
     """Start Snakemake in a process group of its own, which a closed terminal ends even under nohup."""
     command = ["env", "--default-signal=HUP"]
     command += [shutil.which("snakemake", path=environment()["PATH"]), "--nolock", "--cores", "4"]
-    variables = environment() | {"PYTHONPATH": SOURCES}
+    variables = environment() | {"PYTHONPATH": SOURCES} | variables
     return faulty.started(
         folder, *command, "--executor", executor, *words, environment=variables, umask=0o22
     )
@@ -342,3 +345,43 @@ def test_the_tiny_study_has_the_same_bytes(finished, tmp_path):
     run = faulty.started(folder, *words, environment=environment())
     assert run.wait() == 0, faulty.printed(folder)[-4000:]
     assert faulty.digests(folder) == faulty.digests(finished)
+
+
+def test_a_fork_that_is_killed_before_it_begins(monkeypatch):
+    """Its exit status is returned, and no error of the connection."""
+    worker, (worker.connection, control) = (
+        resident.Worker(),
+        socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET),
+    )
+
+    def serve():
+        _, files, *_ = socket.recv_fds(control, 1 << 16, 1)
+        with socket.socket(fileno=files[0]) as answers:
+            child = subprocess.Popen(["sleep", "60"])
+            answers.send(str(child.pid).encode())
+            child.kill()
+            answers.send(b"-9 0.0")
+        child.wait()
+
+    server = threading.Thread(target=serve)
+
+    @contextlib.contextmanager
+    def after_its_end(*_):
+        server.join()
+        yield
+
+    monkeypatch.setattr(resident, "benchmarked", after_its_end)
+    server.start()
+    with control, worker.connection:
+        assert worker.run("script", None) == -9
+
+
+def test_a_safe_path_is_that_of_other_jobs(tmp_path):
+    paths = {}
+    for executor in ("local", "recency"):
+        folder = project(tmp_path / executor)
+        assert start(folder, executor, "first.state", PYTHONSAFEPATH="1").wait() == 0
+        state = found(folder, "first")
+        assert state["is_fork"] == (executor == "recency")
+        paths[executor] = state["state"]["path"]
+    assert paths["recency"] == paths["local"]

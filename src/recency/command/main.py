@@ -31,8 +31,11 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, 2 for invalid input, 130 when interrupted."""
     argv = list(sys.argv[1:] if argv is None else argv)
-    with contextlib.suppress(AttributeError):  # Windows' code pages lack characters
-        sys.stdout.reconfigure(errors="replace")
+    with contextlib.suppress(AttributeError):
+        if sys.stdout.isatty():  # Windows' code pages lack characters
+            sys.stdout.reconfigure(errors="replace")
+        else:  # a table must not lose any
+            sys.stdout.reconfigure(encoding="utf-8")
     commands: dict[str, Parser] = {}
     top = _parser(commands)
     named = argv[0] if argv and argv[0] in commands else ""

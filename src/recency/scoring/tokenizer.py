@@ -12,7 +12,7 @@ from pathlib import Path
 from recency.damage import first_damaged
 from recency.errors import REFUSALS, InputError, warn
 from recency.networks import dequantised, gguf_files
-from recency.networks.hub import locate
+from recency.networks.hub import is_gguf, locate
 
 #: Files in the folder of a tokenizer.json that may name its special tokens, in order of precedence.
 _NAMED_IN = ("tokenizer_config.json", "special_tokens_map.json")
@@ -21,13 +21,13 @@ _NAMED_IN = ("tokenizer_config.json", "special_tokens_map.json")
 def load(model: str | Path, tokenizer=None) -> tuple:
     """Return the `tokenizers.Tokenizer` of a folder or Hub name and its begin token, or None.
 
-    `tokenizer` overrides the model's own: a tokenizer.json, a folder, or a tokenizer of
-    transformers or tokenizers.
+    `tokenizer` overrides the model's own: a tokenizer.json, a checkpoint as `model`, or a tokenizer
+    of transformers or tokenizers.
     """
     from tokenizers import Tokenizer
 
-    if isinstance(tokenizer, str | Path) and not Path(tokenizer).is_dir():
-        path = Path(tokenizer)
+    path = Path(tokenizer) if isinstance(tokenizer, str | Path) else Path()
+    if not is_gguf(path) and (path.is_file() or path.suffix == ".json"):
         try:
             backend = Tokenizer.from_file(str(path))
         except Exception as error:  # tokenizers raises nothing narrower

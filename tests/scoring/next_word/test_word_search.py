@@ -335,11 +335,32 @@ def test_the_sum_over_tokenizations(make, context):
         recency.cloze(*given, tokenizations=own[1] - 1)
 
 
+def test_an_empty_entry_of_the_vocabulary_is_in_no_tokenization():
+    merges = [("Ġ", "a"), ("a", "b"), ("Ġa", "b")]
+    entries = [*BYTES, ""]
+    tokenizer = finish(models.BPE({e: n for n, e in enumerate(entries)}, merges), "bytes")
+    network = gpt2(entries)
+    own = recency.cloze(network, "ab", "ab", tokenizer)
+    sums = [recency.cloze(network, "ab", "ab", tokenizer, tokenizations=n) for n in (1, 2, 3, 4)]
+    assert sums[0] == pytest.approx(own, abs=1e-6)
+    assert sums == sorted(sums)
+
+
+def test_a_word_whose_first_token_has_no_mark_of_a_space():
+    """An added token that takes the space before it."""
+    tokenizer, network = byte_tokenizer(), gpt2([*BYTES, "bbb"])
+    tokenizer.add_tokens([AddedToken("bbb", lstrip=True, special=False)])
+    assert recency.cloze(network, "ab", "bbb", tokenizer) > 0
+    with pytest.raises(recency.InputError, match="'bbb', 'bbb', does not show that a word begins"):
+        recency.cloze(network, "ab", "bbb", tokenizer, tokenizations=4)
+
+
 def test_too_many_tokenizations_are_refused():
     network, tokenizer = gpt2(BYTES), byte_tokenizer()
     with pytest.raises(
         recency.InputError, match="more than 4,096 prefixes of up to .* fewer than 24"
     ):
         recency.cloze(network, "ab", "ab" * 11, tokenizer, tokenizations=24)
-    with pytest.raises(recency.InputError, match="0 is no whole number"):
-        recency.cloze(network, "ab", "ab", tokenizer, tokenizations=0)
+    for wrong in (0, True):
+        with pytest.raises(recency.InputError, match=f"{wrong} is no whole number"):
+            recency.cloze(network, "ab", "ab", tokenizer, tokenizations=wrong)

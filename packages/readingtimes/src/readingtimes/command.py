@@ -13,8 +13,11 @@ from readingtimes.files import atomic, write_parquet
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, or 2 for invalid input."""
-    with contextlib.suppress(AttributeError):  # Windows' code pages lack characters
-        sys.stdout.reconfigure(errors="replace")
+    with contextlib.suppress(AttributeError):
+        if sys.stdout.isatty():  # Windows' code pages lack characters
+            sys.stdout.reconfigure(errors="replace")
+        else:  # a table must not lose any
+            sys.stdout.reconfigure(encoding="utf-8")
     parser = argparse.ArgumentParser("readingtimes", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="the corpora, one a line")

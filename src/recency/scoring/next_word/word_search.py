@@ -191,6 +191,11 @@ class WordSearch:
             whole = b"".join(map(texts.__getitem__, own))
         if not whole:
             raise InputError(f"word {word!r} has no tokens of its own after the context")
+        if self.words and self.kind[own[0]] != SPACE:
+            raise InputError(
+                f"tokenizations: the first token of {word!r}, {self.model.tokenizer.id_to_token(own[0])!r}, "
+                "does not show that a word begins; leave `tokenizations` out"
+            )
         if len(own) > longest:
             raise InputError(f"tokenizations: {word!r} has {len(own)} tokens itself; allow as many")
         prefixes = _prefixes(word, whole, texts, longest)
@@ -228,7 +233,7 @@ def _prefixes(
     """Return the prefixes of all tokenizations of at most `longest` tokens, the shortest first."""
     tokens: dict[bytes, list[int]] = {}
     for number, text in texts.items():
-        if text in whole:
+        if text and text in whole:
             tokens.setdefault(text, []).append(number)
     size = len(whole)
     need = [size + longest] * size + [0]  # fewest tokens from a place to the end
