@@ -207,7 +207,7 @@ class Worker:
                 return int((mine.recv(ANSWER).split() or [0])[0]) or None
             try:
                 with benchmarked(number if record else False, record):
-                    with contextlib.suppress(OSError):  # it was killed; what follows says so
+                    with contextlib.suppress(OSError):  # it was killed: its status follows
                         mine.send(b"go")
                     code, *seconds = mine.recv(ANSWER).split() or [b""]
                 if not code:  # the worker was killed; its fork ends before another process begins

@@ -80,7 +80,7 @@ def load(
     if precision == "float32" and device_map is None:
         copy = dequantised.Copy(source, "network")
         if folder := copy.find():
-            with suppress(InputError):  # the file itself says what is wrong
+            with suppress(InputError):  # then the file itself is opened
                 model = _open(folder, masked, False, precision, None)
         if model is None:
             model = _open(source, masked, allow_pickle, precision, None)

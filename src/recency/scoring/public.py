@@ -499,12 +499,12 @@ def cloze(
         raise InputError(f"word: {word!r} is not one word, a string without white space")
     opened = _open(model, tokenizer, bias)
     if tokenizations is not None:
-        is_number = isinstance(tokenizations, Integral) and not isinstance(tokenizations, bool)
-        if not is_number or tokenizations < 1:
+        whole = isinstance(tokenizations, Integral) and not isinstance(tokenizations, bool)
+        if not whole or tokenizations < 1:
             raise InputError(f"tokenizations: {tokenizations!r} is no whole number of 1 or more")
         settings = (correction, leading_space, stride, window)
         with _word_search(opened, words, bos, *settings) as search:
-            return search.sum_tokenizations(word, int(tokenizations))
+            return float(search.sum_tokenizations(word, int(tokenizations)))
     column = "surprisal_bits"
     if not isinstance(opened, Path):
         _require_word_ends(opened)
