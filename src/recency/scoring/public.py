@@ -61,7 +61,8 @@ def load(
     bias : mapping, optional
         A bias to apply at inference, from `recency.attention.bias`.
     tokenizer : tokenizer or path, optional
-        A tokenizer of transformers or tokenizers, or a tokenizer.json, if the folder has none.
+        A tokenizer of transformers or tokenizers, a tokenizer.json, or a checkpoint, as a folder, a
+        Hub name or a GGUF file, if the checkpoint itself has none.
     masked : bool, optional
         Whether the model is masked, if its config does not say.
     allow_pickle : bool
