@@ -270,6 +270,20 @@ def test_contrasts_of_a_coding_are_those_of_the_conditions(study):
     assert run(study, contrasts=())[0].empty
 
 
+def test_a_region_without_the_first_condition_has_no_differences():
+    rows = [
+        (region, condition, stimulus, 10.0 * number + stimulus)
+        for region, conditions in (("x", "abc"), ("y", "bc"))
+        for number, condition in enumerate(conditions)
+        for stimulus in range(4)
+    ]
+    frame = pd.DataFrame(rows, columns=["region", "condition", "stimulus", "response"])
+    found = pd.DataFrame(compute.summarise(frame, "response", "ms", "abc"), columns=compute.MEANS)
+    found = found.set_index(["region", "condition"])
+    assert found.difference["x"].tolist()[1:] == [10, 20]
+    assert found.difference["y"].isna().all() and (found.pairs["y"] == 0).all()
+
+
 def test_conditions_may_be_numbers(study, tmp_path):
     words = study[1].assign(condition=study[1].condition.map({"amb": 2, "unamb": 1}))
     words.to_parquet(tmp_path / "words.parquet")

@@ -64,8 +64,8 @@ def test_a_context_ends_with_its_word():
             assert items[f"{place}.{kept}"] == whole[-kept - 1 :]
     again = score.contexts(words, 10, 12, 3)
     pd.testing.assert_frame_equal(texts, again)
-    # A context is never longer than the longest text, and never from two texts.
-    assert score.contexts(words, 10, 1000, 3).kept.max() == 39
+    # A context is never from two texts: ten words have one of 35 words.
+    assert score.contexts(words, 10, 1000, 3).kept.max() == 35
 
 
 def test_the_information_of_a_known_dependence():
@@ -113,6 +113,18 @@ def test_texts_that_are_too_short_are_refused():
     words = pd.DataFrame({"item": ["1", "1", "2"], "word": ["a", "bee", "sees"]})
     with pytest.raises(InputError, match="longest text has 2 words"):
         score.contexts(words, 5, 10, 1)
+
+
+def test_one_longest_text_does_not_leave_its_last_word_alone():
+    lengths = [*range(20, 60), 80]
+    item = np.repeat(np.arange(len(lengths)), lengths).astype(str)
+    words = pd.DataFrame({"item": item, "word": "w"})
+    found = score.contexts(words, number=200, context=100, seed=1)
+    before = words.groupby("item").cumcount()
+    kept = found.kept.max()
+    assert found.place.nunique() == 200 <= (before >= kept).sum()
+    assert (before > kept).sum() < 200
+    assert score.contexts(words, number=200, context=40, seed=1).kept.max() == 40
 
 
 def test_a_word_with_other_tokens_or_no_value_is_left_out():

@@ -66,9 +66,12 @@ def test_seeds_that_differ_in_perplexity_alone_do_not_differ_at_the_same_one():
     """Their ΔLogLik differs by 100 nats per bit: by nothing at one perplexity."""
     fits, bits = curves(seeds=(-0.3, 0.0, 0.3), noise=0.0)
     assert np.linalg.norm(fits["base", 500].seeds) > 10
-    _, at = points._at(6.0, "better", fits, bits)
-    assert np.linalg.norm(at.seeds) == pytest.approx(0, abs=1e-9)
-    assert np.ptp(at.noise) == pytest.approx(0, abs=1e-9)
+    for lm in ("base", "better"):  # at its end, and between two steps
+        _, at = points._at(6.0, lm, fits, bits)
+        assert np.linalg.norm(at.seeds) == pytest.approx(0, abs=1e-9)
+        assert np.ptp(at.noise) == pytest.approx(0, abs=1e-9)
+    row = one(seeds=(-0.3, 0.0, 0.3), noise=0.0)
+    assert (row.low, row.high) == pytest.approx((0, 0), abs=1e-9)
 
 
 def test_a_curve_that_begins_below_that_perplexity_has_no_value():

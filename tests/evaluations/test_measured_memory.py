@@ -243,6 +243,18 @@ def test_no_memory_has_no_half_life_and_says_so(tmp_path):
     assert np.isnan(memory.half_life) and view.interval(memory) == "–"
 
 
+def test_a_change_that_no_drawn_mean_shows_is_none():
+    """One distance has 2e-4 bits, which the mean of its half octave hides."""
+    effect = np.zeros(64)
+    effect[60] = 1.1 * view.SMALLEST
+    memory = half_life.Memory(np.arange(1, 65), *(effect,) * 3, *(3.0,) * 7, 20)
+    lm = LM("a", "no bias", {"form": "none"}, "none")
+    seen = half_life.Memory(np.arange(1, 65), *(np.full(64, 0.5),) * 3, *(3.0,) * 7, 20)
+    figure = view.draw({"a": memory, "b": seen}, [lm, LM("b", "other", {"form": "none"}, "none")])
+    assert [line.get_label() for line in figure.axes[0].lines if len(line.get_xdata()) > 2]
+    assert len(figure.axes[0].texts) == 1
+
+
 def test_of_many_lms_a_bias_put_on_at_inference_has_a_panel_of_its_own():
     plain = LM("a", "no bias", {"form": "none"}, "none")
     both = [

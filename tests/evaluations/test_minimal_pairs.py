@@ -93,6 +93,7 @@ DAMAGE = {
     "number": ([ROW | {"UID": 7}], r"a\.jsonl, line 1: UID is 7, not a string"),
     "list": (["[1]"], r"a\.jsonl, line 1: no 'linguistics_term'"),
     "nothing": ([], r"a\.jsonl has no pairs"),
+    "overall": ([ROW | {"linguistics_term": "overall"}], "a phenomenon is called 'overall'"),
     "phenomena": ([ROW, ROW | {"linguistics_term": "b"}], "'number' has several phenomena"),
 }
 

@@ -64,6 +64,8 @@ PAPER = {
     "lms: {mine: {bias: ALBi-mix}, other: {checkpoint_of: mine, step: 5}}": "lms → mine → bias: no bias is called 'ALBi-mix'",
     "lms: {mine: {weights: Pythia}}": "`applied: inference` and `weights: <name of the unbiased LM>` go together",
     "lms: {none: {bias: dVM}}": "lms → none: this name is reserved",
+    "lms: {readers: {bias: dVM}}": "lms → readers: this name is reserved",
+    "lms: {region: {bias: dVM}}": "lms → region: this name is reserved",
     "lms: {mine: {weights: ALiBi-mix-TI, bias: dVM, applied: inference, bos: false}}": "'ALiBi-mix-TI' is itself a biased LM",
     "lms: {five: {ngram: {corpus: openwebtext, prune: [0, 3, 1]}}}": (
         "lms → five → ngram → prune: [0, 3, 1] decreases; thresholds may not decrease with the order; write [0, 3, 3]"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from crosslmm.stats.crossed_samples import BY
 from project import SCHEMA, TINY, copy_project, load, merged, plan, planned, show
 from recency import config as configuration
 from recency import grids
@@ -140,7 +141,7 @@ def results(folder, config):
     ]
     with (folder / "delta_loglik.csv").open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow([*NAMES, *OWN, "converged", "note"])
+        table.writerow([*NAMES[:5], "endpoint", *NAMES[5:], *OWN, "converged", "note"])
         for name, lm in grid["lms"].items():
             for row in listed:
                 log = grid["designs"][row["design"]]["response"] == "log"
@@ -148,15 +149,18 @@ def results(folder, config):
                 value = 10 + 5 * best + row["at"] + 0.1 * lm["seed"]
                 failed = name == "Pythia" and row["design"] == "spr"
                 names = (name, lm["lm"], "simulated_spr", "SPR", row["design"])
-                table.writerow([*names, value, 99, -500 - row["at"], 99, not failed, ""])
+                table.writerow([*names, "crossed", value, 99, -500 - row["at"], 99, not failed, ""])
     with (folder / "intervals.csv").open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow([*NAMES[:1], *NAMES[2:5], "kind", "n", "delta_loglik", "low", "high"])
+        columns = ["kind", "n", "delta_loglik", "low", "high", "by"]
+        table.writerow([*NAMES[:1], *NAMES[2:5], *columns])
         for name, lm in grid["lms"].items():
             for row in listed:
-                table.writerow([name, "simulated_spr", "SPR", row["design"], "own", 99, 15, 5, 25])
+                table.writerow(
+                    [name, "simulated_spr", "SPR", row["design"], "own", 99, 15, 5, 25, BY]
+                )
                 if lm["lm"] != "Pythia":
-                    ends = (99, 5, 2, 8) if lm["lm"] == "ALiBi-mix-TI" else (99, 0, -3, 3)
+                    ends = (99, 5, 2, 8, BY) if lm["lm"] == "ALiBi-mix-TI" else (99, 0, -3, 3, BY)
                     table.writerow([name, "simulated_spr", "SPR", row["design"], "baseline", *ends])
     lms = [
         {"lm": lm, "label": lm, "bias": {"form": form}, "applied": applied}
@@ -201,6 +205,8 @@ def test_table_and_figure_of_a_grid(config, tmp_path):
     assert "number of 32 cells with the highest value: Pythia 16, ALiBi-mix-TI 16" in html
     assert "†" in html and "In all cells: base all" in html and "Not run: Gone FP" in html
     svg = figure[1].read_text()
+    assert "of unseen subjects and sentences" in html and "every draw refitted" in html
+    assert "exploratory partition" not in html
     drawn = [lm["lm"] for lm in params["lms"] if f"Simulated SPR {lm['lm']}" in svg]
     assert drawn == ["ALiBi-mix-I", "ALiBi-mix-TI"]  # the baseline is the dashed line
     again = tmp_path / "again.svg"
@@ -220,13 +226,13 @@ def test_responses_are_summed_in_each_cell(config, tmp_path):
     params = results(tmp_path, config)
     with (tmp_path / "delta_loglik.csv").open("a", newline="") as file:
         csv.writer(file).writerow(
-            ["Pythia", "Pythia", "other", "FP", "spr", 3, 99, -500, 99, True, ""]
+            ["Pythia", "Pythia", "other", "FP", "spr", "crossed", 3, 99, -500, 99, True, ""]
         )
     raw = grids.settings_of_designs(params["grid"]["designs"])["spr"]
     with (tmp_path / "intervals.csv").open("a", newline="") as file:
         for lm, kind, value in (("Pythia", "own", 18), ("ALiBi-mix-TI", "own", 23),
                                 ("ALiBi-mix-TI", "baseline", 5)):  # fmt: skip
-            csv.writer(file).writerow([lm, "all", "all", raw, kind, 198, value, 2, 8])
+            csv.writer(file).writerow([lm, "all", "all", raw, kind, 198, value, 2, 8, BY])
     params["responses"].insert(0, {"dataset": "other", "measure": "FP", "label": "Other"})
     files = [tmp_path / name for name in ("delta_loglik.csv", "intervals.csv")]
     out = [tmp_path / "f.svg"], [tmp_path / "t.csv", tmp_path / "t.html", tmp_path / "t.tex"]

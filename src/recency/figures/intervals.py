@@ -194,12 +194,17 @@ def simultaneous(intervals: Intervals) -> str:
 
 def made_by(intervals: Intervals) -> str:
     """Return a description of the method of the intervals."""
-    seeds = ", including new training seeds" if intervals.seeds > 1 else ""
     every = {interval.by for interval in (*intervals.own.values(), *intervals.pairs.values())}
-    if crossed := every & CROSSED.keys():
-        text = f"subjects and sentences resampled jointly, every draw refitted{seeds}"
+    return describe_method(every, intervals.seeds)
+
+
+def describe_method(by: set[str], seeds: int = 1) -> str:
+    """Return a description of intervals, from the clusters that were resampled for them."""
+    more = ", including new training seeds" if seeds > 1 else ""
+    if crossed := by & CROSSED.keys():
+        text = f"subjects and sentences resampled jointly, every draw refitted{more}"
         return of_units(text, crossed == {BY_ITEMS})
-    return f"subjects or sentences resampled, conditional on the fits, the wider interval{seeds}"
+    return f"subjects or sentences resampled, conditional on the fits, the wider interval{more}"
 
 
 def by_seed(path: File | None, result: Comparison) -> pd.DataFrame:

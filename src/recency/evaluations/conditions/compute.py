@@ -108,20 +108,20 @@ def summarise(rows: pd.DataFrame, variable: str, unit: str, order: Sequence[Any]
     variable, unit : str
         The column, and its unit.
     order : sequence
-        The conditions.
+        The conditions. Differences are from the first one, missing in a region that lacks it.
     """
     summaries = []
     for region, part in rows.groupby("region", sort=False):
         means = part.groupby(["condition", "stimulus"], sort=False)[variable].mean().dropna()
-        conditions = [c for c in order if c in means.index.get_level_values(0)]
+        there = means.index.get_level_values(0)
+        conditions = [condition for condition in order if condition in there]
+        first = means[order[0]] if order[0] in there else means[:0].droplevel(0)
         for condition in conditions:
             values = means[condition]
             half = _half_width(values.to_numpy())
             row = (region, condition, variable, unit, len(values), values.mean())
             row += (values.mean() - half, values.mean() + half)
-            summaries.append(
-                (*row, *_difference(values, means[conditions[0]], condition == conditions[0]))
-            )
+            summaries.append((*row, *_difference(values, first, condition == order[0])))
     return summaries
 
 

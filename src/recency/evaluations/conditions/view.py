@@ -266,7 +266,7 @@ def paired_with_readers(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return each LM's effects with the readers' of the same keys: columns …_observed."""
     ends = ["effect", "low", "high"]
     readers = rows[rows.source == READERS].set_index(keys)[ends].add_suffix("_observed")
-    return rows[~rows.source.str.startswith(READERS)].join(readers, on=keys)
+    return rows[~rows.source.isin([READERS, UNPOOLED])].join(readers, on=keys)
 
 
 def draw_predicted(totals: pd.DataFrame, items: pd.DataFrame, lms: list[LM]) -> Figure:

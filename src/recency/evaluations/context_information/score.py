@@ -18,8 +18,33 @@ from recency.scoring.lm_spec import LMSpec
 from recency.scoring.lossy.lossy_estimates import DRAWN_AS
 from recency.scoring.surprisal import score_words
 
+FEWEST = 30
+"""Words with the context asked for, below which it is shortened."""
 #: Numbers of context words, as far as they are shorter than the whole context.
 LENGTHS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def shortened(length: int, there: np.ndarray, number: int) -> int:
+    """Return a length that enough words have, at most `length`.
+
+    Parameters
+    ----------
+    length
+        The length asked for.
+    there : ndarray, shape (words,)
+        The length that each word has.
+    number
+        How many words are drawn.
+
+    Returns
+    -------
+    int
+        `length`, if FEWEST words have it, else the largest that `number` words have, or half of them.
+    """
+    if (there >= length).sum() >= FEWEST:
+        return length
+    least = max(1, min(number, len(there) // 2))
+    return min(length, int(np.sort(there)[-least]))
 
 
 def contexts(words: pd.DataFrame, number: int, context: int, seed: int) -> pd.DataFrame:
@@ -30,7 +55,8 @@ def contexts(words: pd.DataFrame, number: int, context: int, seed: int) -> pd.Da
     words : DataFrame
         Contract 1: item, word and perhaps space_after.
     number, context, seed : int
-        As in `main`. The context is as long as the longest text allows.
+        As in `main`. Where fewer than FEWEST words have that context, it is shortened to one that
+        `number` words have, or half of the words.
 
     Returns
     -------
@@ -39,7 +65,7 @@ def contexts(words: pd.DataFrame, number: int, context: int, seed: int) -> pd.Da
         number of the drawn word, `kept` that of its context words.
     """
     before = words.groupby("item", sort=False).cumcount().to_numpy()
-    context = min(context, int(before.max()))
+    context = shortened(context, before, number)
     possible = np.flatnonzero(before >= context)
     if context <= LENGTHS[0] or len(possible) < 2:
         raise InputError(

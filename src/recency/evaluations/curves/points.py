@@ -102,17 +102,17 @@ def _at(
     if not len(steps) or not np.isfinite(values).all():
         return None
     for place in range(len(steps) - 1, -1, -1):
-        if values[place] == target:
-            return float(steps[place]), fits[lm, steps[place]]
-        if place and values[place] < target < values[place - 1]:
+        if values[place] == target or (place and values[place] < target < values[place - 1]):
             break
     else:
         return None
+    if not place or values[place] == values[place - 1]:
+        return float(steps[place]), fits[lm, steps[place]]
     first, second = steps[place - 1], steps[place]
     share = (target - values[place - 1]) / (values[place] - values[place - 1])
     at, text = (of[lm, first] * (1 - share) + of[lm, second] * share for of in (fits, bits))
     slope = (fits[lm, second].value - fits[lm, first].value) / (values[place] - values[place - 1])
-    # The seeds' perplexities differ from their mean there, each by its own; so does ΔLogLik, by the slope.
+    # The seeds' perplexities differ from their mean there, at the end too; so does ΔLogLik, by the slope.
     same = dict.fromkeys(at.drawn, 0.0)
     moved = Draws(0.0, 0, same, -slope * text.seeds, -slope * text.noise, text.freedom)
     return first + share * (second - first), at + moved

@@ -16,6 +16,7 @@ import pandas as pd
 from readingtimes.files import atomic
 from readingtimes.progress import progress
 from recency.errors import InputError
+from recency.evaluations.context_information.score import shortened
 from recency.evaluations.measured_memory.half_life import QUANTILES, UNITS
 from recency.scoring.lm_spec import LMSpec
 from recency.scoring.lossy.lossy_estimates import DRAWN_AS
@@ -48,13 +49,14 @@ def replaced(
 
     `tokens` (words,) is the number of tokens of each word for the LM. The replacement has the same
     number, so that later words keep their positions; LMs with the same tokenizer get the same
-    words. A position has `reach` words after it in its item, or as many as the longest item allows.
+    words. A position has `reach` words after it in its item, or fewer if few positions have as many
+    (`recency.evaluations.context_information.score.shortened`).
     Raises InputError if there are fewer than two positions.
     """
     random = np.random.default_rng(seed)
     position = words.groupby("item", sort=False).cumcount().to_numpy()
     length = words.groupby("item", sort=False)["word"].transform("size").to_numpy()
-    reach = min(reach, int(length.max()) - 1)
+    reach = shortened(reach, length - position - 1, replacements)
     possible = np.flatnonzero(length - position > reach) if reach > 0 else np.array([], int)
     order = random.permutation(possible)
     draws = random.integers(len(words), size=(len(order), TRIES))

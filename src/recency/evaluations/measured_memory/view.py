@@ -151,7 +151,8 @@ def panels(lms: list[LM]) -> dict[str, list[LM]]:
 
 def draw(memories: dict[str, Memory], lms: list[LM]) -> Figure:
     """Draw mean |change| over distance, both logarithmic, and each LM's half-life at its line's end."""
-    shown = [lm for lm in lms if memories[lm.lm].effect.max() > SMALLEST]
+    drawn = {lm.lm: points(memories[lm.lm].distance, memories[lm.lm].effect)[1] for lm in lms}
+    shown = [lm for lm in lms if drawn[lm.lm].max() > SMALLEST]
     together = panels(shown)
     heights = [max(3.2, 0.17 * len(group) + 1.2) for group in together.values()]
     figure = style.figure(sum(heights))

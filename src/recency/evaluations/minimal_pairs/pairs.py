@@ -100,6 +100,10 @@ def read(path: File, labels: Mapping[str, str] = {}) -> pd.DataFrame:
         pairs["field"] = ""
     for column in ("phenomenon", "field"):
         pairs[column] = pairs[column].map(lambda term: labels.get(term, term))
+    if OVERALL in set(pairs["phenomenon"]):
+        raise InputError(
+            f"{path}: a phenomenon is called {OVERALL!r}, as the mean of all is; rename it (`labels`)"
+        )
     return pairs[COLUMNS[1:]]
 
 
@@ -157,6 +161,7 @@ ACCURACY_COLUMNS = [
     *("difference", "difference_low", "difference_high", "p_pairs", "p_paradigms"),
     *("p_pairs_holm", "p_paradigms_holm"),
 ]
+OVERALL = "overall"
 DRAWS = 10_000
 """Numbers of bootstrap resamples and of permutations."""
 
@@ -245,7 +250,7 @@ def compared(judged: Mapping[str, Mapping]) -> dict[str, str]:
 
 def groups(pairs: pd.DataFrame) -> Iterable[tuple[str, str, np.ndarray]]:
     """Yield level, name and mask of the pairs of each accuracy."""
-    yield "overall", "overall", np.ones(len(pairs), dtype=bool)
+    yield OVERALL, OVERALL, np.ones(len(pairs), dtype=bool)
     for level in ("phenomenon", "paradigm"):
         for name in sorted(pairs[level].unique()):
             yield level, name, (pairs[level] == name).to_numpy()

@@ -14,11 +14,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from recency import grids
+from recency.endpoints import ENDPOINTS
 from recency.evaluations.reading_times.delta_loglik import OWN
 from recency.evaluations.reading_times.intervals import ALL
 from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Described, Response, View
-from recency.figures.intervals import nats
+from recency.figures.intervals import describe_method, nats
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Table
 
@@ -34,6 +35,7 @@ PRODUCTS = {
 }
 
 DASHES = (0, (4, 2))
+ENDS = ["low", "high", "by"]
 ROW = 0.17  # inches per line of settings below the figure
 
 
@@ -47,11 +49,11 @@ def data(
     responses follow, with dataset and measure `all`.
     """
     names = ["lm", "dataset", "measure", "design"]
-    columns = [*names, "delta_loglik", OWN, "n", "n_exploratory", "converged"]
+    columns = [*names, "endpoint", "delta_loglik", OWN, "n", "n_exploratory", "converged"]
     labels = {lm.lm: lm.label for lm in lms}
-    sure = comparison.table(intervals, [*names, "kind", "n", "delta_loglik", "low", "high"])
-    paired = sure[sure.kind == "baseline"].set_index(names)[["low", "high"]]
-    ends = {key: (row.low, row.high) for key, row in paired.iterrows()}
+    sure = comparison.table(intervals, [*names, "kind", "n", "delta_loglik", *ENDS])
+    paired = sure[sure.kind == "baseline"].set_index(names)[ENDS]
+    ends = {key: tuple(row) for key, row in paired.iterrows()}
     summed = sure[(sure.dataset == ALL) & (sure.kind == "own")].copy()
     fits = comparison.table(delta_loglik, columns)
     by_settings = grids.settings_of_designs(grid["designs"])
@@ -62,6 +64,7 @@ def data(
     fits["converged"] = ~fits.converged.astype(str).str.lower().isin(["false", "0", "0.0"])
     of_sum = fits.groupby(["lm", fits.design.map(by_settings)]).converged.all()
     summed[[OWN, "n_exploratory"]] = math.nan
+    summed["endpoint"] = fits.endpoint.iloc[0]
     summed["converged"] = [of_sum[lm, settings] for lm, settings in zip(summed.lm, summed.design)]
     design_of = {settings: design for design, settings in by_settings.items()}
     for row in pd.concat([fits, summed[columns]]).itertuples(index=False):
@@ -70,7 +73,8 @@ def data(
         lm = settings["lm"]
         fit = {"delta_loglik": row.delta_loglik, OWN: getattr(row, OWN), "n": row.n}
         key = (row.lm, row.dataset, row.measure, row.design)
-        fit |= dict(zip(("low", "high"), ends.get(key, (math.nan, math.nan)), strict=True))
+        fit |= dict(zip(ENDS, ends.get(key, (math.nan, math.nan, "")), strict=True))
+        fit["endpoint"] = row.endpoint
         named = {"lm": lm, "label": labels[lm], "dataset": row.dataset, "measure": row.measure}
         every = _cells_of(settings, grid["lms"].values())
         if len(every) > 1:  # the baseline differs by cell
@@ -151,9 +155,10 @@ def layout(
         grid.append(line)
     notes = [
         (
-            "ΔLogLik in nats on the exploratory partition; beneath, the 95 % interval of the difference "
-            "from the baseline, bold where it excludes zero"
-        )
+            f"ΔLogLik in nats, log-likelihood {_endpoint(rows)}; beneath, the 95 % interval of the "
+            "difference from the baseline, bold where it excludes zero"
+        ),
+        f"intervals: {describe_method(set(rows.by))}",
     ]
     for response in responses:
         wins = ", ".join(f"{lm.label} {won[response, lm]}" for lm in lms if won[response, lm])
@@ -169,6 +174,11 @@ def layout(
     if not rows.converged.all():
         notes.append("†: the regression did not converge")
     return Table(title, header, grid, [note for note in notes if note] + missing)
+
+
+def _endpoint(rows: pd.DataFrame) -> str:
+    """Return what the log-likelihood is of."""
+    return " and ".join(ENDPOINTS[name].of for name in rows.endpoint.unique())
 
 
 def constant(rows: pd.DataFrame) -> str:
@@ -229,7 +239,9 @@ def draw(
     named = f"baseline: {baseline.label}"
     handles.append(style.handle(color=looks[baseline.lm].colour, ls=DASHES, lw=1, label=named))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(5, len(handles)))
-    sure = "lines: 95 % intervals, the wider of those over subjects and over sentences"
+    sure = (
+        f"log-likelihood {_endpoint(rows)}; lines: 95 % intervals, {describe_method(set(rows.by))}"
+    )
     lines = [note for note in (sure, constant(rows), *missing) if note]
     if not rows.converged.all():
         failed = (~rows.converged & (rows.dataset != ALL)).sum()

@@ -19,13 +19,19 @@ from recency.scoring import measures
 from recency.scoring import measures as sites
 from recency.workflow.config import schema_checks
 
+#: Names of other things than LMs in tables: the baseline model without an LM, readers, columns, human texts.
+RESERVED = {
+    *("none", "readers", "readers_unpooled", "response", "region", "condition", "stimulus"),
+    *("word_id", "span", "original"),
+}
+
 
 def problems(config: dict) -> list[str]:
     """List settings of LMs that are incompatible with other entries."""
     faults: list[str] = []
     for name, lm in config["lms"].items():
         where = f"lms → {name}"
-        if name == "none":  # in file names, the baseline model without an LM
+        if name in RESERVED:
             faults.append(f"{where}: this name is reserved; use another, such as no-bias")
         if "interpolate" in lm:
             faults += mix_problems(config, name)
