@@ -12,10 +12,12 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from project import ROOT, show
+from loaded import study_of
+from project import ROOT, load, show
 from recency.errors import InputError
 from recency.evaluations.summary import plain
 from recency.evaluations.text_perplexity import score, view
+from recency.evaluations.text_perplexity.spec import EVALUATION
 from recency.networks import architectures
 from recency.scoring import estimate_ngrams, mix
 from recency.scoring.lm_spec import LMSpec
@@ -171,6 +173,61 @@ def test_other_words_are_not_interpolated(tmp_path, nats):
             interpolated_with="b",
             title="T",
         )
+
+
+@pytest.fixture
+def shorter(tmp_path):
+    """Write A, which knows all words, and B, which gives a fifth of them one probability together."""
+    rare = np.random.default_rng(0).random(2000) < 0.2
+    nats = {"a": -np.log(np.where(rare, 1e-4, 0.02)), "b": -np.log(np.where(rare, 0.2, 0.02))}
+    files = {}
+    for name, known in (("a", np.ones(2000, bool)), ("b", ~rare)):
+        for part in ("validation", "test"):
+            files[name, part] = tmp_path / f"{name}.{part}.parquet"
+            ids, documents = np.full(2000, -1), np.arange(2000) // 100
+            score.write(files[name, part], ids, nats[name], known, documents, 10, 1.0)
+    return files, rare, nats
+
+
+def test_a_word_unknown_to_one_lm_is_interpolated_as_in_a_mixture(shorter):
+    """B's shared probability is not that of one word: it counted as such, and B's weight was 1."""
+    files, rare, nats = shorter
+    read = view.read(files.values(), [lm("a", "A"), lm("b", "B")], "b")
+    (row, _) = view.table_computed(read).to_dict("records")
+    allowed = np.array([nats["a"], np.where(rare, np.inf, nats["b"])])
+    shares = mix.estimate_shares(allowed)
+    assert shares[0] > 0.999 and row["weight"] == pytest.approx(shares[0])
+    together = np.exp(mix.mix_nats(allowed, shares).mean())
+    assert row["interpolated_ppl"] == pytest.approx(together) == pytest.approx(151.7, abs=0.1)
+
+
+def test_a_text_s_own_token_for_unknown_words_is_a_word(shorter, tmp_path):
+    """As in the Penn Treebank: [unk] is a word of the text, which n-grams list."""
+    files, rare, nats = shorter
+    texts = []
+    for part in ("validation", "test"):
+        words = np.where(rare, "[unk]", "w").reshape(20, 100)
+        words = [" ".join(document[:-1]) for document in words]
+        texts.append(tmp_path / f"{part}.text.parquet")
+        pd.DataFrame({"text": words}).to_parquet(texts[-1])
+    variants = [lm("a", "A"), lm("b", "B") | {"unknown_as": "[unk]"}]
+    ends = np.arange(2000) % 100 == 99  # which are not [unk] in this text
+    b = np.where(rare & ends, np.inf, nats["b"])
+    row = view.table_computed(view.read(files.values(), variants, "b", texts)).iloc[0]
+    both = np.array([nats["a"], b])
+    assert row.weight == pytest.approx(mix.estimate_shares(both)[0])
+    assert 0.001 < row.weight < 0.5
+
+
+def test_texts_are_read_where_a_token_for_unknown_words_may_be_in_them():
+    study = study_of(load("config/ptb.yaml"))
+    name = next(n for n, e in study.config["experiments"].items() if "perplexity" in e)
+    variants = EVALUATION.settings["every_variant"](study, name)
+    signs = {row["variant"]: row["unknown_as"] for row in variants}
+    assert set(signs.values()) == {None, "[unk]"} and signs["PTB-KN5"] is None
+    assert EVALUATION.inputs["scored_texts"](study, name) == [
+        f"<results>/corpora/ptb-{part}/text.parquet" for part in ("valid", "test")
+    ]
 
 
 @pytest.fixture

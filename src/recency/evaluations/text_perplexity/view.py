@@ -22,7 +22,7 @@ from recency.figures.comparison import LM, Described, View
 from recency.figures.encoding import OTHERS, STYLES
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
-from recency.scoring.mix import estimate_shares, mix_nats
+from recency.scoring import mix
 
 
 def perplexity(nats: np.ndarray) -> float:
@@ -41,6 +41,7 @@ class Seed:
     validation: np.ndarray
     test: np.ndarray
     documents: np.ndarray  # of each word of the test text
+    known: Mapping[str, np.ndarray]  # text → whether the LM knows each word (words,)
     interpolated: np.ndarray | None = None
     weight: float = math.nan
 
@@ -75,16 +76,18 @@ class Scored:
         return float(np.mean([of(seed) for seed in self.seeds]))
 
 
-def read(scores: Files, variants: Described, other: str | None) -> list[Scored]:
+def read(scores: Files, variants: Described, other: str | None, texts: Files = ()) -> list[Scored]:
     """Return each LM with its seeds, from score's files for validation and test text, by variant.
 
-    `variants` have `lm` (without its seed), `variant` and `seed`. Each training run is interpolated
-    with `other`, by the best weight on the validation text. Raises InputError if that LM has other
-    words.
+    `variants` have `lm` (without its seed), `variant`, `seed` and, for networks of words,
+    `unknown_as`: the token for unknown words, which the two `texts` may have as a word. Each
+    training run is interpolated with `other`, by the best weight on the validation text. Raises
+    InputError if that LM has other words.
     """
     paths, variants = list(scores), list(variants)
+    words = [mix.read_words(text) for text in texts] or [None, None]
     trained = [
-        _seed(variant, *map(pd.read_parquet, pair))
+        _seed(variant, words, *map(pd.read_parquet, pair))
         for variant, pair in zip(variants, zip(paths[::2], paths[1::2]), strict=True)
     ]
     if other is not None:
@@ -94,16 +97,29 @@ def read(scores: Files, variants: Described, other: str | None) -> list[Scored]:
     return [Scored(lm, seeds[lm.lm]) for lm in lms]
 
 
-def _seed(about: Mapping, validation: pd.DataFrame, test: pd.DataFrame) -> Seed:
-    """Return a training run from its two files."""
+def _seed(
+    about: Mapping,
+    words: Sequence[np.ndarray | None],
+    validation: pd.DataFrame,
+    test: pd.DataFrame,
+) -> Seed:
+    """Return a training run from its two files and the words of the two texts."""
     parameters, speed = int(test.parameters.iloc[0]), float(test.words_per_second.iloc[0])
     nats = [part.nats.to_numpy() for part in (validation, test)]
-    names = about["variant"], str(about["seed"])
-    return Seed(*names, parameters, speed, *nats, test.document.to_numpy())
+    names, known = (about["variant"], str(about["seed"])), {}
+    tables = {"validation": validation, "test": test}
+    for (text, table), spelled in zip(tables.items(), words, strict=True):
+        is_of_words = spelled is not None and len(spelled) == len(table)
+        sign = about.get("unknown_as") if is_of_words else None
+        known[text] = mix.is_known(table, spelled, sign)
+    return Seed(*names, parameters, speed, *nats, test.document.to_numpy(), known)
 
 
 def _interpolate_run(seed: Seed, other: Seed) -> Seed:
-    """Return a training run interpolated with another; the other one unchanged."""
+    """Return a training run interpolated with another; the other one unchanged.
+
+    A word that only one of them knows has p = 0 under the other (recency.scoring.mix).
+    """
     if seed.variant == other.variant:
         return seed
     for text in ("test", "validation"):
@@ -113,21 +129,28 @@ def _interpolate_run(seed: Seed, other: Seed) -> Seed:
                 f"{seed.variant} scored {size:,} words of the {text} text, {other.variant} {its:,}: LMs are "
                 "interpolated word by word, which requires the same words"
             )
-    shares = estimate_shares(np.array([seed.validation, other.validation]))
-    together = mix_nats(np.array([seed.test, other.test]), shares)
-    return replace(seed, interpolated=together, weight=float(shares[0]))
+    shares = mix.estimate_shares(_of_known_words(seed, other, "validation"))
+    together = mix.mix_nats(_of_known_words(seed, other, "test"), shares)
+    known = {**seed.known, "interpolated": seed.known["test"] | other.known["test"]}
+    return replace(seed, interpolated=together, weight=float(shares[0]), known=known)
+
+
+def _of_known_words(seed: Seed, other: Seed, text: str) -> np.ndarray:
+    """Return nats (2, words) of two LMs, infinite for words that only the other one knows."""
+    nats = np.array([getattr(run, text) for run in (seed, other)])
+    return mix.without_unknown(nats, ~np.array([run.known[text] for run in (seed, other)]))
 
 
 PRODUCTS = {
     "figure_perplexity_curves": {
         "makes": {"out": ("figure_perplexity_curves", "Perplexity by size")},
-        "reads": ["scores"],
+        "reads": ["scores", "texts=scored_texts"],
         "settings": ["variants=every_variant", "interpolated_with", "curves"],
         "when": "curves",
     },
     "table_perplexity_pairs": {
         "makes": {"out": ("table_perplexity_pairs", "Table of perplexity by pair")},
-        "reads": ["scores"],
+        "reads": ["scores", "texts=scored_texts"],
         "settings": ["variants=every_variant", "pairs", "interpolated_with", "title"],
         "published": "perplexity",
         "when": "pairs",
@@ -151,7 +174,7 @@ PRODUCTS = {
     },
     "table_perplexity": {
         "makes": {"out": ("table_perplexity", "Table of perplexity on the test text")},
-        "reads": ["scores"],
+        "reads": ["scores", "texts=scored_texts"],
         "settings": ["variants=every_variant", "interpolated_with", "title"],
         "published": "perplexity",
         "summary": (
@@ -450,10 +473,15 @@ def _with_sd(value: float, sd: float) -> str:
 
 
 def table_perplexity(
-    view: View, scores: Files, out: Files, variants: Described, interpolated_with: str | None
+    view: View,
+    scores: Files,
+    out: Files,
+    variants: Described,
+    interpolated_with: str | None,
+    texts: Files = (),
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
-    rows = table_computed(read(scores, variants, interpolated_with))
+    """Write the table to `out` (.csv, .html, .tex); `scores` and `texts` are files as in `read`."""
+    rows = table_computed(read(scores, variants, interpolated_with, texts))
     rows = table_with_published(rows, view.published) if view.published else rows
     tables.write(out, table_layout(view.title, rows, interpolated_with), rows)
 
@@ -611,9 +639,10 @@ def table_perplexity_pairs(
     variants: Described,
     pairs: Iterable[Sequence[str]],
     interpolated_with: str | None,
+    texts: Files = (),
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
-    lms = read(scores, variants, interpolated_with)
+    """Write the table to `out` (.csv, .html, .tex); `scores` and `texts` are files as in `read`."""
+    lms = read(scores, variants, interpolated_with, texts)
     rows = computed(lms, pairs)
     rows = with_published(rows, lms, view.published) if view.published else rows
     labels = {scored_lm.lm.lm: scored_lm.lm.label for scored_lm in lms}
@@ -661,7 +690,8 @@ def figure_perplexity_curves(
     variants: Described,
     interpolated_with: str | None,
     curves: Mapping,
+    texts: Files = (),
 ) -> None:
-    """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values); `scores` as in `view`."""
-    rows = collect_points(read(scores, variants, interpolated_with), curves["of"])
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values); files as in `read`."""
+    rows = collect_points(read(scores, variants, interpolated_with, texts), curves["of"])
     style.write(out, rows, draw, rows, curves["x"])
