@@ -201,6 +201,57 @@ def test_a_word_unknown_to_one_lm_is_interpolated_as_in_a_mixture(shorter):
     assert row["interpolated_ppl"] == pytest.approx(together) == pytest.approx(151.7, abs=0.1)
 
 
+def test_words_that_one_lm_does_not_know_are_noted_and_not_compared(shorter, tmp_path):
+    files, rare, _ = shorter
+    read = view.read(files.values(), [lm("a", "A"), lm("b", "B")], "b")
+    rows = view.table_computed(read)
+    assert rows.unknown.tolist() == [0, rare.sum()] and rows.same_words.nunique() == 2
+    notes = view.table_layout("T", rows, "b").notes
+    assert f"{rare.sum()} words unknown to B, whose shared probability counts" in notes
+    assert "Interpolated: an LM gives p = 0 to words that only the other one knows" in notes
+    pairs = view.computed(read, [("a", "b")])
+    assert pairs.ratio.isna().all()
+    assert any("different unknown words" in note for note in view.layout("T", pairs, None).notes)
+    alone = view.table_computed(view.read([*files.values()][2:], [lm("b", "B")], None))
+    assert not any("unknown" in note for note in view.table_layout("T", alone, None).notes)
+
+
+def test_interpolated_lms_know_the_words_of_either(shorter):
+    """B and C do not know the same words; with A, which knows all, their perplexities compare."""
+    files, _, nats = shorter
+    paths = list(files.values())
+    for name in ("c.validation", "c.test"):
+        paths.append(paths[0].with_name(f"{name}.parquet"))
+        known, documents = np.arange(2000) > 5, np.arange(2000) // 100
+        score.write(paths[-1], np.full(2000, -1), nats["a"] + 0.1, known, documents, 10, 1.0)
+    variants = [lm("a", "A"), lm("b", "B"), lm("c", "C")]
+    pairs = view.computed(view.read(paths, variants, "a"), [("b", "c")]).set_index("text")
+    assert np.isnan(pairs.ratio["test"]) and pairs.ratio["interpolated"] > 0
+
+
+def test_lms_with_other_units_are_noted(shorter, tmp_path):
+    files, _, _ = shorter
+    paths = list(files.values())[:2]
+    for name in ("c", "d"):
+        for part in ("validation", "test"):
+            paths.append(tmp_path / f"{name}.{part}.parquet")
+            nats, documents = np.full(4000, np.log(20)), np.arange(4000) // 200
+            score.write(paths[-1], np.zeros(4000), nats, nats > 0, documents, 10, 1.0)
+    rows = view.table_computed(view.read(paths, [lm(n, n.upper()) for n in "acd"], None))
+    first, second, *rest = view.table_layout("T", rows, None).notes
+    assert first == (
+        "Test text: 2,000 (A), 4,000 (C and D) words or tokens with the ends of sentences"
+    )
+    assert "units differ, and perplexities do not compare" in second
+    assert not any("unknown" in note for note in rest)
+    alone = view.table_layout("T", rows[:1], None).notes
+    assert alone[:2] == [
+        "Test text: 2,000 words with the ends of sentences",
+        "Perplexity counts every word and the end of every sentence",
+    ]
+    assert view._listed("ABCDE") == "A, B, C and 2 more" and view._listed("ABCD") == "A, B, C and D"
+
+
 def test_a_text_s_own_token_for_unknown_words_is_a_word(shorter, tmp_path):
     """As in the Penn Treebank: [unk] is a word of the text, which n-grams list."""
     files, rare, nats = shorter
