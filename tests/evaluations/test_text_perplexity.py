@@ -201,6 +201,21 @@ def test_a_word_unknown_to_one_lm_is_interpolated_as_in_a_mixture(shorter):
     assert row["interpolated_ppl"] == pytest.approx(together) == pytest.approx(151.7, abs=0.1)
 
 
+def test_a_cache_knows_the_words_that_it_has(tmp_path):
+    """The word x is unknown to the n-gram model, and in the cache only when it comes again."""
+    pd.DataFrame({"text": ["x a", "x"]}).to_parquet(tmp_path / "t.parquet")
+    known, documents = np.array([False, True, True, False, True]), [0, 0, 0, 1, 1]
+    kn, shares = tmp_path / "kn.parquet", tmp_path / "shares.json"
+    score.write(kn, np.full(5, -1), np.ones(5), known, np.array(documents), 1)
+    shares.write_text(json.dumps({"shares": {"kn": 0.5, "cache": 0.5}}))
+    out = tmp_path / "o.parquet"
+    score.score_mix([kn], shares, tmp_path / "t.parquet", out, ["kn"], [None], {"words": 9})
+    found = pd.read_parquet(out)
+    assert found.known.tolist() == [False, True, True, True, True]
+    assert found.nats[0] == pytest.approx(1 + np.log(2))
+    assert found.nats[3] == pytest.approx(-np.log(0.5 / 3))  # the cache's share alone
+
+
 def test_words_that_one_lm_does_not_know_are_noted_and_not_compared(shorter, tmp_path):
     files, rare, _ = shorter
     read = view.read(files.values(), [lm("a", "A"), lm("b", "B")], "b")
