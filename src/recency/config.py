@@ -221,6 +221,14 @@ def rows_of(config: dict, lm: str) -> str | None:
     return WORDS if words else f"tokenizer {settings['tokenizer']}"
 
 
+def unknown_word(config: dict, lm: str) -> str | None:
+    """Return the token of an LM for unknown words, None if it is not a network of words."""
+    if rows_of(config, lm) != WORDS or "ngram" in config["lms"][lm]:
+        return None
+    named = language_model(config, lm)["tokenizer"]
+    return config["tokenizers"][named].get("unknown", "<unk>")
+
+
 def mix_over_tokens(config: dict, lm: str) -> str:
     """Return why LMs cannot be interpolated by token, "" if they can."""
     entry = config["lms"][lm]

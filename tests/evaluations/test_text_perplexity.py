@@ -12,10 +12,12 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from project import ROOT, show
+from loaded import study_of
+from project import ROOT, load, show
 from recency.errors import InputError
 from recency.evaluations.summary import plain
 from recency.evaluations.text_perplexity import score, view
+from recency.evaluations.text_perplexity.spec import EVALUATION
 from recency.networks import architectures
 from recency.scoring import estimate_ngrams, mix
 from recency.scoring.lm_spec import LMSpec
@@ -171,6 +173,127 @@ def test_other_words_are_not_interpolated(tmp_path, nats):
             interpolated_with="b",
             title="T",
         )
+
+
+@pytest.fixture
+def shorter(tmp_path):
+    """Write A, which knows all words, and B, which gives a fifth of them one probability together."""
+    rare = np.random.default_rng(0).random(2000) < 0.2
+    nats = {"a": -np.log(np.where(rare, 1e-4, 0.02)), "b": -np.log(np.where(rare, 0.2, 0.02))}
+    files = {}
+    for name, known in (("a", np.ones(2000, bool)), ("b", ~rare)):
+        for part in ("validation", "test"):
+            files[name, part] = tmp_path / f"{name}.{part}.parquet"
+            ids, documents = np.full(2000, -1), np.arange(2000) // 100
+            score.write(files[name, part], ids, nats[name], known, documents, 10, 1.0)
+    return files, rare, nats
+
+
+def test_a_word_unknown_to_one_lm_is_interpolated_as_in_a_mixture(shorter):
+    """B's shared probability is not that of one word: it counted as such, and B's weight was 1."""
+    files, rare, nats = shorter
+    read = view.read(files.values(), [lm("a", "A"), lm("b", "B")], "b")
+    (row, _) = view.table_computed(read).to_dict("records")
+    allowed = np.array([nats["a"], np.where(rare, np.inf, nats["b"])])
+    shares = mix.estimate_shares(allowed)
+    assert shares[0] > 0.999 and row["weight"] == pytest.approx(shares[0])
+    together = np.exp(mix.mix_nats(allowed, shares).mean())
+    assert row["interpolated_ppl"] == pytest.approx(together) == pytest.approx(151.7, abs=0.1)
+
+
+def test_a_cache_knows_the_words_that_it_has(tmp_path):
+    """The word x is unknown to the n-gram model, and in the cache only when it comes again."""
+    pd.DataFrame({"text": ["x a", "x"]}).to_parquet(tmp_path / "t.parquet")
+    known, documents = np.array([False, True, True, False, True]), [0, 0, 0, 1, 1]
+    kn, shares = tmp_path / "kn.parquet", tmp_path / "shares.json"
+    score.write(kn, np.full(5, -1), np.ones(5), known, np.array(documents), 1)
+    shares.write_text(json.dumps({"shares": {"kn": 0.5, "cache": 0.5}}))
+    out = tmp_path / "o.parquet"
+    score.score_mix([kn], shares, tmp_path / "t.parquet", out, ["kn"], [None], {"words": 9})
+    found = pd.read_parquet(out)
+    assert found.known.tolist() == [False, True, True, True, True]
+    assert found.nats[0] == pytest.approx(1 + np.log(2))
+    assert found.nats[3] == pytest.approx(-np.log(0.5 / 3))  # the cache's share alone
+
+
+def test_words_that_one_lm_does_not_know_are_noted_and_not_compared(shorter, tmp_path):
+    files, rare, _ = shorter
+    read = view.read(files.values(), [lm("a", "A"), lm("b", "B")], "b")
+    rows = view.table_computed(read)
+    assert rows.unknown.tolist() == [0, rare.sum()] and rows.same_words.nunique() == 2
+    notes = view.table_layout("T", rows, "b").notes
+    assert f"{rare.sum()} words unknown to B, whose shared probability counts" in notes
+    assert "Interpolated: an LM gives p = 0 to words that only the other one knows" in notes
+    pairs = view.computed(read, [("a", "b")])
+    assert pairs.ratio.isna().all()
+    assert any("different unknown words" in note for note in view.layout("T", pairs, None).notes)
+    alone = view.table_computed(view.read([*files.values()][2:], [lm("b", "B")], None))
+    assert not any("unknown" in note for note in view.table_layout("T", alone, None).notes)
+
+
+def test_interpolated_lms_know_the_words_of_either(shorter):
+    """B and C do not know the same words; with A, which knows all, their perplexities compare."""
+    files, _, nats = shorter
+    paths = list(files.values())
+    for name in ("c.validation", "c.test"):
+        paths.append(paths[0].with_name(f"{name}.parquet"))
+        known, documents = np.arange(2000) > 5, np.arange(2000) // 100
+        score.write(paths[-1], np.full(2000, -1), nats["a"] + 0.1, known, documents, 10, 1.0)
+    variants = [lm("a", "A"), lm("b", "B"), lm("c", "C")]
+    pairs = view.computed(view.read(paths, variants, "a"), [("b", "c")]).set_index("text")
+    assert np.isnan(pairs.ratio["test"]) and pairs.ratio["interpolated"] > 0
+
+
+def test_lms_with_other_units_are_noted(shorter, tmp_path):
+    files, _, _ = shorter
+    paths = list(files.values())[:2]
+    for name in ("c", "d"):
+        for part in ("validation", "test"):
+            paths.append(tmp_path / f"{name}.{part}.parquet")
+            nats, documents = np.full(4000, np.log(20)), np.arange(4000) // 200
+            score.write(paths[-1], np.zeros(4000), nats, nats > 0, documents, 10, 1.0)
+    rows = view.table_computed(view.read(paths, [lm(n, n.upper()) for n in "acd"], None))
+    first, second, *rest = view.table_layout("T", rows, None).notes
+    assert first == (
+        "Test text: 2,000 (A), 4,000 (C and D) words or tokens with the ends of sentences"
+    )
+    assert "units differ, and perplexities do not compare" in second
+    assert not any("unknown" in note for note in rest)
+    alone = view.table_layout("T", rows[:1], None).notes
+    assert alone[:2] == [
+        "Test text: 2,000 words with the ends of sentences",
+        "Perplexity counts every word and the end of every sentence",
+    ]
+    assert view._listed("ABCDE") == "A, B, C and 2 more" and view._listed("ABCD") == "A, B, C and D"
+
+
+def test_a_text_s_own_token_for_unknown_words_is_a_word(shorter, tmp_path):
+    """As in the Penn Treebank: [unk] is a word of the text, which n-grams list."""
+    files, rare, nats = shorter
+    texts = []
+    for part in ("validation", "test"):
+        words = np.where(rare, "[unk]", "w").reshape(20, 100)
+        words = [" ".join(document[:-1]) for document in words]
+        texts.append(tmp_path / f"{part}.text.parquet")
+        pd.DataFrame({"text": words}).to_parquet(texts[-1])
+    variants = [lm("a", "A"), lm("b", "B") | {"unknown_as": "[unk]"}]
+    ends = np.arange(2000) % 100 == 99  # which are not [unk] in this text
+    b = np.where(rare & ends, np.inf, nats["b"])
+    row = view.table_computed(view.read(files.values(), variants, "b", texts)).iloc[0]
+    both = np.array([nats["a"], b])
+    assert row.weight == pytest.approx(mix.estimate_shares(both)[0])
+    assert 0.001 < row.weight < 0.5
+
+
+def test_texts_are_read_where_a_token_for_unknown_words_may_be_in_them():
+    study = study_of(load("config/ptb.yaml"))
+    name = next(n for n, e in study.config["experiments"].items() if "perplexity" in e)
+    variants = EVALUATION.settings["every_variant"](study, name)
+    signs = {row["variant"]: row["unknown_as"] for row in variants}
+    assert set(signs.values()) == {None, "[unk]"} and signs["PTB-KN5"] is None
+    assert EVALUATION.inputs["scored_texts"](study, name) == [
+        f"<results>/corpora/ptb-{part}/text.parquet" for part in ("valid", "test")
+    ]
 
 
 @pytest.fixture

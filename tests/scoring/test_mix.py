@@ -150,6 +150,8 @@ def test_a_text_s_words_that_one_does_not_know(tmp_path):
     found, unknown, parameters = mix.read_text_scores(*told, cache=None)
     assert unknown.tolist() == [[False, False, True, False, False, False], [False] * 6]
     assert parameters == 6 and np.isinf(mix.without_unknown(found, unknown)[0, 2])
+    _, of_ngrams, _ = mix.read_text_scores(*told[:3], [None, None], cache=None)
+    assert of_ngrams.tolist() == [[not each for each in row] for row in known]
     with_cache, _, _ = mix.read_text_scores(*told, cache={"words": 9})
     # a [unk] rare </s> a </s>: the cache runs on from sentence to sentence.
     np.testing.assert_allclose(np.exp(-with_cache[2]), [0, 0, 0, 0, 1 / 4, 1 / 5])

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import yaml
 
-from project import ROOT
+from loaded import study_of
+from project import ROOT, load
+from recency import config as configuration
 from recency.errors import InputError
 from recency.text import cuts, prepare, utf8
 from recency.text.readers import text8, wikipedia_dump
@@ -141,6 +143,24 @@ def test_the_configured_parts_are_as_large_as_the_thesis_s():
         "ltcb-test": [140_800_000, None],
     }
     assert CORPORA["tokenizers"]["ltcb"]["vocabulary"] == 80_000
+
+
+def test_the_page_says_which_perplexities_compare():
+    """N-grams have all words of the text, and networks those of the tokenizer, with [unk] for others."""
+    study = study_of(load("config/ltcb.yaml"))
+    for name in ("ltcb_srnn", "ltcb_lsrc"):
+        for lm in study.config["experiments"][name]["lms"]:
+            if configuration.kind_of(study.lms[lm]) == "ngram":
+                assert study.ngram_text(lm) == "<results>/corpora/ltcb/text.parquet"
+                assert configuration.unknown_word(study.config, lm) is None
+            elif configuration.kind_of(study.lms[lm]) == "network":
+                assert configuration.unknown_word(study.config, lm) == "[unk]"
+    page = " ".join((ROOT / "docs" / "large_corpora.md").read_text().split())
+    assert "compare among the LMs here" not in page
+    assert (
+        "compare among the networks, among the n-grams and among those with a cache, but not"
+        in page
+    )
 
 
 def test_corpora_are_prepared_with_their_options(tmp_path, letters):

@@ -167,7 +167,7 @@ def read_text_scores(
     """
     tables = [pd.read_parquet(path) for path in scores]
     sizes = {lm: len(table) for lm, table in zip(lms, tables, strict=True)}
-    words = _read_words(text) if cache is not None or any(unknown_as) else None
+    words = read_words(text) if cache is not None or any(unknown_as) else None
     sizes |= {"the text": len(words)} if words is not None else {}
     if len(set(sizes.values())) > 1:
         sizes_shown = ", ".join(f"{lm} {size:,}" for lm, size in sizes.items())
@@ -178,20 +178,29 @@ def read_text_scores(
     if words is None and any((part != ids[0]).any() for part in ids):
         raise InputError(f"{', '.join(lms)}: LMs with different tokens cannot be interpolated")
     nats = np.array([table.nats.to_numpy() for table in tables])
-    unknown = np.zeros(nats.shape, bool)
-    if words is not None:
-        for lacking, table, sign in zip(unknown, tables, unknown_as, strict=True):
-            lacking[:] = ~table.known.to_numpy() & (words != sign)
+    signs = unknown_as or [None] * len(tables)
+    unknown = np.array(
+        [~is_known(table, words, sign) for table, sign in zip(tables, signs, strict=True)]
+    )
     if cache is not None:
         nats = np.vstack([nats, score(words.tolist(), **cache)])
         unknown = np.vstack([unknown, np.zeros(nats.shape[1], bool)])
     return nats, unknown, sum(int(table.parameters.iloc[0]) for table in tables)
 
 
-def _read_words(text: str | Path) -> np.ndarray:
+def read_words(text: str | Path) -> np.ndarray:
     """Return a text's words, with an END after each document."""
     documents = pd.read_parquet(text, columns=["text"])["text"]
     return np.array([word for document in documents for word in (*document.split(), END)], object)
+
+
+def is_known(table: pd.DataFrame, words: np.ndarray | None, sign: str | None) -> np.ndarray:
+    """Return whether an LM knows each word of its scores of a text (words,).
+
+    `sign` is the LM's token for unknown words; where it is a word of the text itself, it is known.
+    """
+    known = table.known.to_numpy(bool)
+    return known if sign is None or words is None else known | (words == sign)
 
 
 def without_unknown(nats: np.ndarray, unknown: np.ndarray) -> np.ndarray:

@@ -95,7 +95,8 @@ def score_mix(
     if np.isinf(mixture).any():
         raise InputError(f"{int(np.isinf(mixture).sum()):,} words of {text}: {mix.IMPOSSIBLE}")
     documents = pd.read_parquet(scores[0], columns=["document"])["document"].to_numpy()
-    write(out, np.full(len(mixture), -1), mixture, ~unknown.all(0), documents, parameters)
+    is_known = (~unknown & np.isfinite(nats)).any(0)  # a cache knows the words that it has
+    write(out, np.full(len(mixture), -1), mixture, is_known, documents, parameters)
 
 
 def write(

@@ -15,10 +15,15 @@ def _lms(study: Planned, experiment: str) -> list[str]:
 
 
 def _variants(study: Planned, experiment: str) -> list[dict]:
-    """Return the descriptions of `_lms` without their seeds; `variant` is the LM itself."""
+    """Return the descriptions of `_lms` without their seeds; `variant` is the LM itself.
+
+    `unknown_as` is its token for unknown words, which may be a word of the text itself.
+    """
     of = study.one_for_seeds(experiment)
     return [
-        study.description(of.get(lm, lm)) | {"variant": lm, "seed": study.lms[lm]["seed"]}
+        study.description(of.get(lm, lm))
+        | {"variant": lm, "seed": study.lms[lm]["seed"]}
+        | {"unknown_as": configuration.unknown_word(study.config, lm)}
         for lm in _lms(study, experiment)
     ]
 
@@ -44,6 +49,13 @@ def _texts(study: Planned, experiment: str) -> list[str]:
     asked = study.experiment(experiment)["perplexity"]
     named = [asked["test"], asked["rare"]] if "rare" in asked else []
     return [f"<results>/corpora/{corpus}/text.parquet" for corpus in named]
+
+
+def _scored_texts(study: Planned, experiment: str) -> list[str]:
+    """Return the validation and the test text, if a token for unknown words may be in them."""
+    asked = study.experiment(experiment)["perplexity"]
+    signs = [configuration.unknown_word(study.config, lm) for lm in _lms(study, experiment)]
+    return [f"<results>/corpora/{asked[part]}/text.parquet" for part in PARTS if any(signs)]
 
 
 def _problems(config, name) -> list[str]:
@@ -100,7 +112,7 @@ def _compared_texts(config, name) -> list[tuple[str, str, str]]:
 EVALUATION = Evaluation(
     key="perplexity",
     shares=("compare",),
-    inputs={"scores": _scores, "texts": _texts},
+    inputs={"scores": _scores, "texts": _texts, "scored_texts": _scored_texts},
     conditions={
         "curves": lambda study, experiment: "curves" in study.experiment(experiment)["perplexity"],
         "rare": lambda study, experiment: "rare" in study.experiment(experiment)["perplexity"],

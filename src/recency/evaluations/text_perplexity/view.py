@@ -22,7 +22,7 @@ from recency.figures.comparison import LM, Described, View
 from recency.figures.encoding import OTHERS, STYLES
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
-from recency.scoring.mix import estimate_shares, mix_nats
+from recency.scoring import mix
 
 
 def perplexity(nats: np.ndarray) -> float:
@@ -41,6 +41,7 @@ class Seed:
     validation: np.ndarray
     test: np.ndarray
     documents: np.ndarray  # of each word of the test text
+    known: Mapping[str, np.ndarray]  # text → whether the LM knows each word (words,)
     interpolated: np.ndarray | None = None
     weight: float = math.nan
 
@@ -75,16 +76,18 @@ class Scored:
         return float(np.mean([of(seed) for seed in self.seeds]))
 
 
-def read(scores: Files, variants: Described, other: str | None) -> list[Scored]:
+def read(scores: Files, variants: Described, other: str | None, texts: Files = ()) -> list[Scored]:
     """Return each LM with its seeds, from score's files for validation and test text, by variant.
 
-    `variants` have `lm` (without its seed), `variant` and `seed`. Each training run is interpolated
-    with `other`, by the best weight on the validation text. Raises InputError if that LM has other
-    words.
+    `variants` have `lm` (without its seed), `variant`, `seed` and, for networks of words,
+    `unknown_as`: the token for unknown words, which the two `texts` may have as a word. Each
+    training run is interpolated with `other`, by the best weight on the validation text. Raises
+    InputError if that LM has other words.
     """
     paths, variants = list(scores), list(variants)
+    words = [mix.read_words(text) for text in texts] or [None, None]
     trained = [
-        _seed(variant, *map(pd.read_parquet, pair))
+        _seed(variant, words, *map(pd.read_parquet, pair))
         for variant, pair in zip(variants, zip(paths[::2], paths[1::2]), strict=True)
     ]
     if other is not None:
@@ -94,16 +97,29 @@ def read(scores: Files, variants: Described, other: str | None) -> list[Scored]:
     return [Scored(lm, seeds[lm.lm]) for lm in lms]
 
 
-def _seed(about: Mapping, validation: pd.DataFrame, test: pd.DataFrame) -> Seed:
-    """Return a training run from its two files."""
+def _seed(
+    about: Mapping,
+    words: Sequence[np.ndarray | None],
+    validation: pd.DataFrame,
+    test: pd.DataFrame,
+) -> Seed:
+    """Return a training run from its two files and the words of the two texts."""
     parameters, speed = int(test.parameters.iloc[0]), float(test.words_per_second.iloc[0])
     nats = [part.nats.to_numpy() for part in (validation, test)]
-    names = about["variant"], str(about["seed"])
-    return Seed(*names, parameters, speed, *nats, test.document.to_numpy())
+    names, known = (about["variant"], str(about["seed"])), {}
+    tables = {"validation": validation, "test": test}
+    for (text, table), spelled in zip(tables.items(), words, strict=True):
+        is_of_words = spelled is not None and len(spelled) == len(table)
+        sign = about.get("unknown_as") if is_of_words else None
+        known[text] = mix.is_known(table, spelled, sign)
+    return Seed(*names, parameters, speed, *nats, test.document.to_numpy(), known)
 
 
 def _interpolate_run(seed: Seed, other: Seed) -> Seed:
-    """Return a training run interpolated with another; the other one unchanged."""
+    """Return a training run interpolated with another; the other one unchanged.
+
+    A word that only one of them knows has p = 0 under the other (recency.scoring.mix).
+    """
     if seed.variant == other.variant:
         return seed
     for text in ("test", "validation"):
@@ -113,21 +129,28 @@ def _interpolate_run(seed: Seed, other: Seed) -> Seed:
                 f"{seed.variant} scored {size:,} words of the {text} text, {other.variant} {its:,}: LMs are "
                 "interpolated word by word, which requires the same words"
             )
-    shares = estimate_shares(np.array([seed.validation, other.validation]))
-    together = mix_nats(np.array([seed.test, other.test]), shares)
-    return replace(seed, interpolated=together, weight=float(shares[0]))
+    shares = mix.estimate_shares(_of_known_words(seed, other, "validation"))
+    together = mix.mix_nats(_of_known_words(seed, other, "test"), shares)
+    known = {**seed.known, "interpolated": seed.known["test"] | other.known["test"]}
+    return replace(seed, interpolated=together, weight=float(shares[0]), known=known)
+
+
+def _of_known_words(seed: Seed, other: Seed, text: str) -> np.ndarray:
+    """Return nats (2, words) of two LMs, infinite for words that only the other one knows."""
+    nats = np.array([getattr(run, text) for run in (seed, other)])
+    return mix.without_unknown(nats, ~np.array([run.known[text] for run in (seed, other)]))
 
 
 PRODUCTS = {
     "figure_perplexity_curves": {
         "makes": {"out": ("figure_perplexity_curves", "Perplexity by size")},
-        "reads": ["scores"],
+        "reads": ["scores", "texts=scored_texts"],
         "settings": ["variants=every_variant", "interpolated_with", "curves"],
         "when": "curves",
     },
     "table_perplexity_pairs": {
         "makes": {"out": ("table_perplexity_pairs", "Table of perplexity by pair")},
-        "reads": ["scores"],
+        "reads": ["scores", "texts=scored_texts"],
         "settings": ["variants=every_variant", "pairs", "interpolated_with", "title"],
         "published": "perplexity",
         "when": "pairs",
@@ -151,7 +174,7 @@ PRODUCTS = {
     },
     "table_perplexity": {
         "makes": {"out": ("table_perplexity", "Table of perplexity on the test text")},
-        "reads": ["scores"],
+        "reads": ["scores", "texts=scored_texts"],
         "settings": ["variants=every_variant", "interpolated_with", "title"],
         "published": "perplexity",
         "summary": (
@@ -334,6 +357,8 @@ TABLE_COLUMNS = [
     "label",
     "seeds",
     "words",
+    "unknown",
+    "same_words",
     "parameters",
     "validation_ppl",
     "test_ppl",
@@ -343,19 +368,28 @@ TABLE_COLUMNS += ["words_per_second", "weight", "interpolated_ppl", "interpolate
 TABLE_COLUMNS += ["published_ppl", "published_interpolated_ppl", "published_label"]
 PUBLISHED_COLUMNS = TABLE_COLUMNS[-3:]
 TABLE_NOTES = [
-    "Perplexity counts every word and the end of every sentence",
     "Parameters: for an n-gram model, the number of n-grams",
     "Words/s: speed of scoring the test text; for n-grams, including loading of the model",
 ]
+LISTED = 3  # LMs that a note names
 SEEDS = "±: standard deviation of seeds, if an LM has several; the value is their geometric mean"
 
 
 def table_computed(lms: Iterable[Scored]) -> pd.DataFrame:
-    """Return a row of COLUMNS per LM, without published values."""
+    """Return a row of TABLE_COLUMNS per LM, without published values.
+
+    `unknown` is the number of words of the test text that the LM does not know. LMs with equal
+    numbers in `same_words` have the same words and know the same ones.
+    """
+    lms = list(lms)
+    groups = enumerate(_group_by_words(lms, "test"))
+    group_of = {member.lm.lm: number for number, members in groups for member in members}
     rows = [
         {
             "lm": scored_lm.lm.lm, "label": scored_lm.lm.label, "seeds": len(scored_lm.seeds),
             "words": len(scored_lm.seeds[0].test), "parameters": scored_lm.seeds[0].parameters,
+            "unknown": int((~scored_lm.seeds[0].known["test"]).sum()),
+            "same_words": group_of[scored_lm.lm.lm],
             "validation_ppl": scored_lm.ppl("validation"), "test_ppl": scored_lm.ppl("test"),
             "test_sd": scored_lm.sd("test"), "weight": scored_lm.mean(lambda seed: seed.weight),
             "words_per_second": scored_lm.mean(lambda seed: seed.words_per_second),
@@ -411,9 +445,11 @@ def table_layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
             cells.append(_table_cell(row.interpolated_ppl, *spread, published, named))
             cells.append("–" if np.isnan(row.weight) else f"{row.weight:.2f}")
         grid.append(cells)
-    notes = [f"Test text: {rows.words.iloc[0]:,} words with the ends of sentences", *TABLE_NOTES]
+    notes = [*_words_notes(rows), *TABLE_NOTES]
     if other:
         notes.append("Weight: the LM's interpolation weight, by EM on the validation text")
+    if other and rows.same_words.nunique() > 1:
+        notes.append("Interpolated: an LM gives p = 0 to words that only the other one knows")
     if rows.seeds.max() > 1:
         notes.append(SEEDS)
     if rows.published_label.notna().any():
@@ -421,6 +457,39 @@ def table_layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
     if rows.lm.isna().any():
         notes.append("without values of its own: published, not run here")
     return Table(f"{title}: perplexity", header, grid, notes)
+
+
+def _words_notes(rows: pd.DataFrame) -> list[str]:
+    """Return notes on the test text's words by LM, and on words that not all LMs know."""
+    rows = rows.dropna(subset="words")
+    by_size = rows.groupby("words", sort=False)
+    if len(by_size) == 1:
+        notes = [
+            f"Test text: {rows.words.iloc[0]:,.0f} words with the ends of sentences",
+            "Perplexity counts every word and the end of every sentence",
+        ]
+    else:
+        sizes = [f"{size:,.0f} ({_listed(part.label)})" for size, part in by_size]
+        notes = [
+            f"Test text: {', '.join(sizes)} words or tokens with the ends of sentences",
+            "Perplexity counts every word or token: the LMs' units differ, and perplexities do not compare",
+        ]
+    for _, same_size in by_size:
+        by_words = same_size.groupby("same_words", sort=False)
+        for _, part in by_words if len(by_words) > 1 else ():
+            if (unknown := part.unknown.iloc[0]) > 0:
+                notes.append(
+                    f"{unknown:,.0f} words unknown to {_listed(part.label)}, whose shared probability counts"
+                )
+    return notes
+
+
+def _listed(labels: Iterable[str]) -> str:
+    """Return the labels of LMs in one line, of many the first and their number."""
+    labels = list(labels)
+    if len(labels) > LISTED + 1:
+        labels = [*labels[:LISTED], f"{len(labels) - LISTED} more"]
+    return " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
 
 
 def _table_cell(value: float, sd: float, seeds: float, published: float, named: str) -> Cell:
@@ -450,10 +519,15 @@ def _with_sd(value: float, sd: float) -> str:
 
 
 def table_perplexity(
-    view: View, scores: Files, out: Files, variants: Described, interpolated_with: str | None
+    view: View,
+    scores: Files,
+    out: Files,
+    variants: Described,
+    interpolated_with: str | None,
+    texts: Files = (),
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
-    rows = table_computed(read(scores, variants, interpolated_with))
+    """Write the table to `out` (.csv, .html, .tex); `scores` and `texts` are files as in `read`."""
+    rows = table_computed(read(scores, variants, interpolated_with, texts))
     rows = table_with_published(rows, view.published) if view.published else rows
     tables.write(out, table_layout(view.title, rows, interpolated_with), rows)
 
@@ -468,7 +542,7 @@ PUBLISHED = {"test": "published_ppl", "interpolated": "published_interpolated_pp
 
 
 def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 0) -> pd.DataFrame:
-    """Return a row of COLUMNS per pair and text; no ratio if words differ.
+    """Return a row of COLUMNS per pair and text; no ratio if words, or the known ones, differ.
 
     Documents are resampled with all of their words, the same ones for all LMs.
     """
@@ -479,7 +553,7 @@ def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 
         asked = [pair for pair in pairs if all(scored_lm.has(text) for scored_lm in pair)]
         means = _means(dict.fromkeys(lm.lm.lm for pair in asked for lm in pair), of, text, seed)
         places = {lm: index for index, lm in enumerate(means)}
-        alike = [pair for pair in asked if _same_words(*pair)]
+        alike = [pair for pair in asked if _same_words(*pair, text)]
         together = None
         if len(alike) > 1:
             at = [(places[a.lm.lm], places[b.lm.lm]) for a, b in alike]
@@ -488,7 +562,7 @@ def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 
             row = {"lm": a.lm.lm, "other": b.lm.lm, "label": a.lm.label, "other_label": b.lm.label}
             row |= {"text": text, "seeds": len(a.seeds), "other_seeds": len(b.seeds)}
             row["documents"] = len(np.unique(a.seeds[0].documents))
-            if _same_words(a, b):
+            if _same_words(a, b, text):
                 apart = means[a.lm.lm] - means[b.lm.lm]
                 ends = apart.ends(together)
                 nats = {key: ends[key] for key in ENDS} | {"ratio": apart.value}
@@ -497,9 +571,15 @@ def computed(lms: Iterable[Scored], pairs: Iterable[Sequence[str]], seed: int = 
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _same_words(a: Scored, b: Scored) -> bool:
-    """Return whether two LMs were scored on the same words, judging by their documents."""
-    return np.array_equal(a.seeds[0].documents, b.seeds[0].documents)
+def _same_words(a: Scored, b: Scored, text: str) -> bool:
+    """Return whether two LMs were scored on the same words and know the same ones of them.
+
+    Words are the same if their documents are.
+    """
+    first, second = a.seeds[0], b.seeds[0]
+    return np.array_equal(first.documents, second.documents) and np.array_equal(
+        first.known[text], second.known[text]
+    )
 
 
 def _means(
@@ -509,7 +589,7 @@ def _means(
     lms = [of[name] for name in names]
     further = NewSeeds([_nats_by_seed(scored_lm, text) for scored_lm in lms], REPLICATES, seed)
     means = {}
-    for group in _group_by_words(lms):
+    for group in _group_by_words(lms, text):
         documents = group[0].seeds[0].documents
         words = [np.ones(len(documents)), *(scored_lm.nats(text) for scored_lm in group)]
         sums = [bootstrap.cluster_sums(values, documents) for values in words]
@@ -521,11 +601,11 @@ def _means(
     return {scored_lm.lm.lm: means[scored_lm.lm.lm] for scored_lm in lms}
 
 
-def _group_by_words(lms: Iterable[Scored]) -> list[list[Scored]]:
-    """Group LMs that were scored on the same words, which share their resampled documents."""
+def _group_by_words(lms: Iterable[Scored], text: str) -> list[list[Scored]]:
+    """Group LMs with the same words, as in `_same_words`, which share their resampled documents."""
     groups: list[list[Scored]] = []
     for lm in lms:
-        group = next((members for members in groups if _same_words(members[0], lm)), None)
+        group = next((members for members in groups if _same_words(members[0], lm, text)), None)
         group.append(lm) if group else groups.append([lm])
     return groups
 
@@ -568,7 +648,10 @@ def layout(title: str, rows: pd.DataFrame, other: str | None) -> Table:
     if (rows.seeds.clip(upper=rows.other_seeds) < 2).any():
         notes.append("with one seed, intervals are for these training runs only")
     if rows.ratio.isna().any():
-        notes.append("other words: perplexities of LMs with different tokens are not comparable")
+        notes.append(
+            "other words: perplexities of LMs with different tokens, or with different unknown words, are "
+            "not comparable"
+        )
     return Table(f"{title}: perplexity by pair", header, grid, notes, left=2)
 
 
@@ -611,9 +694,10 @@ def table_perplexity_pairs(
     variants: Described,
     pairs: Iterable[Sequence[str]],
     interpolated_with: str | None,
+    texts: Files = (),
 ) -> None:
-    """Write the table to `out` (.csv, .html, .tex); `scores` are score's files, two per variant."""
-    lms = read(scores, variants, interpolated_with)
+    """Write the table to `out` (.csv, .html, .tex); `scores` and `texts` are files as in `read`."""
+    lms = read(scores, variants, interpolated_with, texts)
     rows = computed(lms, pairs)
     rows = with_published(rows, lms, view.published) if view.published else rows
     labels = {scored_lm.lm.lm: scored_lm.lm.label for scored_lm in lms}
@@ -661,7 +745,8 @@ def figure_perplexity_curves(
     variants: Described,
     interpolated_with: str | None,
     curves: Mapping,
+    texts: Files = (),
 ) -> None:
-    """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values); `scores` as in `view`."""
-    rows = collect_points(read(scores, variants, interpolated_with), curves["of"])
+    """Draw the figure to `out` (.pdf, .svg, .png; .csv for the values); files as in `read`."""
+    rows = collect_points(read(scores, variants, interpolated_with, texts), curves["of"])
     style.write(out, rows, draw, rows, curves["x"])

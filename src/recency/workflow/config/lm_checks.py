@@ -369,14 +369,7 @@ class Mix:
     @property
     def unknown_as(self) -> list[str | None]:
         """Return the token of each LM for unknown words (networks of words only)."""
-        return [self._unknown(lm) for lm in self.lms]
-
-    def _unknown(self, lm: str) -> str | None:
-        words = configuration.rows_of(self.config, lm) == configuration.WORDS
-        if not words or "ngram" in self.config["lms"][lm]:
-            return None
-        named = configuration.language_model(self.config, lm)["tokenizer"]
-        return self.config["tokenizers"][named].get("unknown", "<unk>")
+        return [configuration.unknown_word(self.config, lm) for lm in self.lms]
 
     def text(self, corpus: str) -> dict[str, object]:
         """Return the files for scoring a text token by token."""
