@@ -307,13 +307,11 @@ def test_of_several_seeds_the_mean_is_measured_and_the_interval_knows_them(tmp_p
     short, long = (half_life.measured(each) for each in seeds)
     both = half_life.measured(*seeds)
     np.testing.assert_allclose(both.effect, (short.effect + long.effect) / 2)
-    assert (
-        short.half_life < both.half_life < long.half_life
-        and both.replacements == short.replacements
-    )
-    # Of one seed the words hardly differ; of two, either alone may be drawn.
-    assert both.half_life_low == pytest.approx(4, rel=0.01)
-    assert both.half_life_high == pytest.approx(30, rel=0.01)
+    assert short.half_within < both.half_within < long.half_within
+    assert both.replacements == short.replacements
+    # Within a seed the words hardly differ; two seeds that differ so much leave new ones open.
+    assert long.is_identified and not both.is_identified
+    assert (both.high - both.low > 5 * (long.high - long.low)).all()
     with pytest.raises(InputError, match="not measured at the same words"):
         half_life.measured(seeds[0], seeds[1][seeds[1].place > 0])
     files = [tmp_path / f"{n}.parquet" for n in range(2)]
@@ -322,7 +320,8 @@ def test_of_several_seeds_the_mean_is_measured_and_the_interval_knows_them(tmp_p
         found.to_parquet(path)
     found = view.read(files, ["a", "a"])
     assert list(found) == ["a"]
-    assert found["a"].half_life == both.half_life and found["a"].units == [2.0] * 3
+    np.testing.assert_array_equal(found["a"].high, both.high)
+    assert found["a"].half_within == both.half_within and found["a"].units == [2.0] * 3
 
 
 @pytest.mark.merge

@@ -132,6 +132,60 @@ def test_intervals_given_the_fits_draw_the_conditions_of_a_stimulus_together(pai
     assert width(part, places) > 1.3 * width(part, None)
 
 
+UNIQUE = [f"{LONG[1]} {'y' * k}" for k in range(40)]
+COMMON = [f"{LONG[0]} {'x' * k}" for k in range(60)]
+
+
+def given_fits(tmp_path, spr, eyes, is_shared=True):
+    """Return ΔLogLik given the fits of two datasets with these sentences, whose effects are the same."""
+    effects = dict(zip(COMMON + UNIQUE, np.random.default_rng(4).normal(0.5, 1, 100), strict=True))
+    cells, parts, files, sums = [], [], {}, []
+    for name, sentences in (("spr", spr), ("eyes", eyes)):
+        texts = {f"{name} {n}": [sentence] for n, sentence in enumerate(sentences)}
+        files[name] = words(tmp_path / f"{name}.parquet", texts)
+        values = np.array([effects[sentence] for sentence in sentences])
+        subject, sentence = (index.ravel() for index in np.indices((12, len(values))))
+        part = {"subject": subject, "sentence": sentence, "delta_loglik": np.tile(values, 12)}
+        parts.append(pd.DataFrame(part))
+        cells.append({"lm": "a", "dataset": name, "measure": "t", "design": "d"})
+        sums.append(pd.Series(12 * (values - values.mean()), sentences))
+    places = shared_texts.find(files) if is_shared else None
+    drawn = delta_loglik.totals(cells, parts, False, 20_000, 1, places)
+    return list(drawn.values()), sums
+
+
+@pytest.mark.parametrize(
+    ("spr", "eyes"),
+    [(COMMON, COMMON), (COMMON, COMMON[::-1]), (COMMON[:50] + UNIQUE, COMMON[30:])],
+)
+def test_intervals_given_the_fits_draw_shared_sentences_together(tmp_path, spr, eyes):
+    """The sum has the standard error of the sentences' sums, each dataset its own."""
+    (one, other), sums = given_fits(tmp_path, spr, eyes)
+    whole = sums[0].add(sums[1], fill_value=0.0)
+    assert (one + other).se("sentence") == pytest.approx(np.linalg.norm(whole), rel=0.03)
+    for total, of_dataset in zip((one, other), sums, strict=True):
+        assert total.se("sentence") == pytest.approx(np.linalg.norm(of_dataset), rel=0.03)
+        assert total.drawn["sentence"].mean() == pytest.approx(total.value, abs=5)
+    (one, other), _ = given_fits(tmp_path, spr, eyes, is_shared=False)
+    assert (one + other).se("sentence") < 0.9 * np.linalg.norm(whole)
+
+
+def test_datasets_without_common_texts_have_the_draws_of_their_own_sentences(tmp_path):
+    apart, _ = given_fits(tmp_path, COMMON, UNIQUE, is_shared=False)
+    for expected, total in zip(apart, given_fits(tmp_path, COMMON, UNIQUE)[0], strict=True):
+        for cluster, drawn in expected.drawn.items():
+            assert np.array_equal(drawn, total.drawn[cluster])
+
+
+def test_readers_are_other_ones_and_a_single_sentence_has_no_interval_in_a_dataset(tmp_path):
+    apart, _ = given_fits(tmp_path, COMMON, COMMON, is_shared=False)
+    together, _ = given_fits(tmp_path, COMMON, COMMON)
+    for expected, total in zip(apart, together, strict=True):
+        assert np.array_equal(expected.drawn["subject"], total.drawn["subject"])
+    (one, single), _ = given_fits(tmp_path, COMMON, COMMON[:1])
+    assert np.isfinite(one.se("sentence")) and np.isnan(single.ends()["low_sentence"])
+
+
 def test_tests_of_errors_have_the_conditions_of_a_stimulus_in_one_cluster(paired):
     path, part, by_hand = paired
     places = shared_texts.find({"spr": path})

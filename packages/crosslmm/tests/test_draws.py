@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from crosslmm.stats import bootstrap
-from crosslmm.stats.totals import Draws, NewSeeds, simultaneous_critical_value
+from crosslmm.stats.totals import UNIT, Draws, NewSeeds, resample_means, simultaneous_critical_value
 
 
 def further(*seeds, replicates=40_000):
@@ -82,6 +82,32 @@ def test_intervals_cover_what_they_should(S, between):
         ends = NewSeeds([names], 400, n).mean(each, {"sentence": drawn}).ends()
         covered += ends["low"] < 60 < ends["high"]
     assert covered / 300 > 0.925
+
+
+@pytest.mark.parametrize("S", [2, 3, 5])
+def test_means_over_units_and_few_seeds_cover_the_true_value(S):
+    """Seeds vary most: resampling them would cover 52, 77 and 88 %."""
+    random, covered, repeats = np.random.default_rng(S), 0, 300
+    for n in range(repeats):
+        units, seeds = random.normal(5, 1, 40), random.normal(0, 2, S)
+        values = units + seeds[:, None] + random.normal(0, 0.3, (S, 40))
+        (mean,) = resample_means(values[..., None], n, 1000)
+        ends = mean.ends()
+        covered += ends["low"] < 5 < ends["high"]
+    assert 0.92 <= covered / repeats <= 0.99
+
+
+def test_means_over_units_are_of_the_measured_ones_and_columns_share_their_draws():
+    values = np.random.default_rng(6).normal(5, 1, (2, 9, 1)) * [1, 2, 1]
+    values[:, 3, 2] = np.nan
+    first, double, less = resample_means(values, 1, 500)
+    assert double.value == pytest.approx(2 * first.value) and double.n == 9
+    np.testing.assert_allclose(double.of(UNIT), 2 * first.of(UNIT))
+    assert less.value == pytest.approx(np.nanmean(values[..., 2]))
+    (alone,) = resample_means(values[:1, :, :1], 1, 500)
+    assert not np.any(alone.noise) and alone.value == pytest.approx(values[0, :, 0].mean())
+    expected = bootstrap.draws(values[0, :, :1], 500, 1)[:, 0] / 9
+    np.testing.assert_allclose(alone.of(UNIT), expected)
 
 
 @pytest.mark.merge

@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from crosslmm.errors import InputError
-from crosslmm.stats import bootstrap, holm, permutation_test, wilson
+from crosslmm.stats import holm, permutation_test, wilson
 from crosslmm.stats.groups import letters
 
 
@@ -97,15 +97,3 @@ def test_letters_are_shared_by_those_that_are_alike_and_no_others():
 def marks(text):
     """Return the letters of a text, numbers in brackets as one."""
     return re.findall(r"\(\d+\)|[a-zA-Z]", text)
-
-
-@pytest.mark.merge
-@pytest.mark.parametrize("many", [2, 3, 5])
-def test_a_few_drawn_anew_vary_as_as_many_further_ones_would(many):
-    """The variance of the mean is s²/n, all possible draws taken: no less, as of n draws of n."""
-    values = np.random.default_rng(many).normal(size=many)
-    shares = bootstrap.resample_few(np.random.default_rng(0), many, 200_000)
-    assert shares.sum(1) == pytest.approx(1)
-    expected = values.var(ddof=1) / many
-    assert (shares @ values).var() == pytest.approx(expected, rel=0.02)
-    assert (bootstrap.resample_few(np.random.default_rng(0), 1, 3) == 1).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from crosslmm.stats import bootstrap
+from crosslmm.stats import totals
 from recency.errors import InputError
 from recency.figures import comparison, ends, style, tables
 from recency.figures.comparison import LM, View
@@ -21,8 +21,8 @@ def beyond(tables: Sequence[pd.DataFrame], seed: int = 0, replicates: int = 1000
 
     It is the mean surprisal of the words after their last k words, less that after the whole context, over
     words and seeds; in bits per word. The last row, `kept` 0, has the mean surprisal after the whole
-    context. 95 % intervals resample the words, the same ones for all seeds, and the seeds
-    (`bootstrap.resample_few`).
+    context. 95 % intervals are for new words, the same ones for all seeds, and for new seeds
+    (`crosslmm.stats.totals`).
 
     Parameters
     ----------
@@ -34,11 +34,10 @@ def beyond(tables: Sequence[pd.DataFrame], seed: int = 0, replicates: int = 1000
         raise InputError("the seeds of an LM predicted different words")
     kept, values = grids[0].columns.to_numpy(), np.stack([grid.to_numpy(float) for grid in grids])
     values = np.concatenate([values[..., :-1] - values[..., -1:], values[..., -1:]], axis=2)
-    mean, drawn = bootstrap.resample_means(values, seed, replicates)
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    return pd.DataFrame(
-        {"kept": [*kept[:-1], 0], "words": values.shape[1], "bits": mean, "low": low, "high": high}
-    )
+    means = totals.resample_means(values, seed, replicates)
+    rows = [{"bits": mean.value} | mean.ends() for mean in means]
+    columns = {"kept": [*kept[:-1], 0], "words": values.shape[1]}
+    return pd.DataFrame(columns).join(pd.DataFrame(rows)[["bits", "low", "high"]])
 
 
 def read(view: View, predictions: Files) -> pd.DataFrame:

@@ -281,7 +281,10 @@ def _fits(
     replicates: int,
     seed: int,
 ) -> Iterable[tuple[tuple[str, str, str], Curves]]:
-    """Yield each response with its ΔLogLik, then the sum over responses that every point has."""
+    """Yield each response with its ΔLogLik, then the sum over responses that every point has.
+
+    The sum treats datasets with common texts as independent: the rule has no words to identify them.
+    """
     sums = Sums()
     for cell, *pair in zip(cells, full, base, strict=True):
         point, response = about[cell["lm"]], (cell["dataset"], cell["measure"], cell["design"])

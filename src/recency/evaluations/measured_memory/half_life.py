@@ -7,12 +7,14 @@ Next to it, the memory implied by an LM's settings: half-life of a slope or stat
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from crosslmm.stats import bootstrap
+from crosslmm.stats import totals
+from crosslmm.stats.totals import Draws
 from recency.errors import InputError
 from recency.figures import encoding
 from recency.figures.comparison import LM
@@ -37,7 +39,7 @@ class Memory:
 
     distance: np.ndarray  # words, 1 for the next word
     effect: np.ndarray  # mean |change|, bits
-    low: np.ndarray  # its interval, resampling replaced words
+    low: np.ndarray  # its interval, for new words and seeds
     high: np.ndarray
     half_life: float  # words
     half_life_low: float
@@ -90,7 +92,7 @@ def fit_exponential(distance: np.ndarray, effects: np.ndarray) -> tuple[np.ndarr
     return np.where(fades, lives[best], math.nan), np.maximum(floor[rows, best], 0.0)
 
 
-def declines(distance: np.ndarray, effect: np.ndarray, resampled: np.ndarray) -> bool:
+def declines(distance: np.ndarray, means: Sequence[Draws]) -> bool:
     """Test whether an exponential with a floor describes the effect better than a constant.
 
     The statistic is the largest t = A/SE of the exponentials of `TESTED` half-lives, compared with
@@ -99,10 +101,10 @@ def declines(distance: np.ndarray, effect: np.ndarray, resampled: np.ndarray) ->
 
     Parameters
     ----------
-    distance, effect : ndarray of shape (distances,)
-        In words; mean effect in bits.
-    resampled : ndarray of shape (replicates, distances)
-        Bootstrap replicates of `effect`.
+    distance : ndarray of shape (distances,)
+        In words.
+    means : sequence of Draws
+        The mean effect at each distance, in bits.
 
     References
     ----------
@@ -113,8 +115,15 @@ def declines(distance: np.ndarray, effect: np.ndarray, resampled: np.ndarray) ->
     curves = np.exp2(-(distance - distance[0]) / lives[:, None])
     centred = curves - curves.mean(1, keepdims=True)
     weights = (centred / (centred**2).sum(1, keepdims=True)).T
-    amplitude, replicates = effect @ weights, resampled @ weights  # (lives,), (replicates, lives)
-    se = replicates.std(0, ddof=1)
+    effect = _effects(means)
+    amplitude, replicates = (
+        effect @ weights,
+        _draws(means) @ weights,
+    )  # (lives,), (replicates, lives)
+    # Draws of few seeds may have no finite variance; the standard error is that of words and seeds.
+    of_words = np.column_stack([mean.drawn[totals.UNIT] for mean in means]) @ weights
+    of_seeds = np.column_stack([np.atleast_1d(mean.seeds) for mean in means]) @ weights
+    se = np.hypot(of_words.std(0, ddof=1), np.linalg.norm(of_seeds, axis=0))
     size = np.abs(effect).max()
     if not (amplitude > 1e-12 * size).any():
         return False
@@ -127,7 +136,8 @@ def measured(*changes: pd.DataFrame, seed: int = 0, replicates: int = REPLICATES
     """Summarize the memory of an LM.
 
     The effect is the mean over the LM's seeds. A bootstrap resamples the replaced words, the same
-    ones for all seeds, and the seeds (`bootstrap.resample_few`).
+    ones for all seeds, and adds the variation of new seeds (`crosslmm.stats.totals`). As effects are
+    absolute changes, negative replicates are set to 0.
 
     The half-life is *identified*, and reported, where all three of these hold:
 
@@ -160,11 +170,12 @@ def measured(*changes: pd.DataFrame, seed: int = 0, replicates: int = REPLICATES
     ):
         raise InputError("the seeds of an LM were not measured at the same words and distances")
     values, distance = np.stack(grids), grids[0].columns.to_numpy(float)
-    effect, resampled = bootstrap.resample_means(values, seed, replicates)
+    means = totals.resample_means(values, seed, replicates)
+    effect, resampled = _effects(means), np.maximum(_draws(means), 0.0)
     low, high = np.quantile(resampled, _ends(), axis=0)
     later = distance > NEXT
     far, mean, draws = distance[later], effect[later], resampled[:, later]
-    half_life, floor, life_low, life_high = _identify(far, mean, draws)
+    half_life, floor, life_low, life_high = _identify(far, means[len(means) - len(far) :])
     within = half_distance(far, mean[None])[0]
     ends = half_distance(far, draws)
     ends = ends[np.isfinite(ends)]
@@ -198,15 +209,24 @@ def _ends() -> tuple[float, float]:
     return (1 - LEVEL) / 2, (1 + LEVEL) / 2
 
 
-def _identify(
-    distance: np.ndarray, effect: np.ndarray, resampled: np.ndarray
-) -> tuple[float, float, float, float]:
+def _effects(means: Sequence[Draws]) -> np.ndarray:
+    """Return the mean effects (distances,)."""
+    return np.array([mean.value for mean in means])
+
+
+def _draws(means: Sequence[Draws]) -> np.ndarray:
+    """Return the replicates (replicates, distances) of mean effects."""
+    return np.column_stack([mean.of(totals.UNIT) for mean in means])
+
+
+def _identify(distance: np.ndarray, means: Sequence[Draws]) -> tuple[float, float, float, float]:
     """Return half-life, floor and the ends of the half-life's interval; see `measured`."""
-    unknown = (math.nan,) * 4
+    unknown, effect = (math.nan,) * 4, _effects(means)
     if len(distance) <= PARAMETERS or not effect.any():
         return unknown
-    if not declines(distance, effect, resampled):
+    if not declines(distance, means):
         return unknown
+    resampled = np.maximum(_draws(means), 0.0)
     (half_life,), (floor,) = fit_exponential(distance, effect[None])
     lives, _ = fit_exponential(distance, resampled)
     tail = _ends()[0]

@@ -327,7 +327,7 @@ NOTES = [
         "bound (95 %) where the half-life itself is not identified"
     ),
     "Half within: distance that contains half of the summed change, regardless of its shape",
-    "95 % intervals resample the replaced words, and the seeds where there are several",
+    "95 % intervals are for new replaced words and, if there are several seeds, for new seeds",
 ]
 
 

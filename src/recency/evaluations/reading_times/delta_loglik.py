@@ -157,7 +157,8 @@ def totals(
     replicates, seed : int
         Of the bootstrap conditional on the fits.
     places : mapping, optional
-        Dataset → the places of its sentences. Without them, sentences are independent.
+        Dataset → the places of its sentences, which datasets may share. Without them, sentences of
+        different datasets are independent.
     """
     if not parts:
         return {}
@@ -172,9 +173,7 @@ def totals(
                 sample, frame = places[dataset].sample, places[dataset].placed(part, dataset)
             collected.add((lm, response), sample, frame, training)
         else:
-            if places and places[dataset].of_stimulus:
-                part = part.assign(sentence=places[dataset].placed(part, dataset)["sentence"])
-            collected.add(lm, response, part, training)
+            collected.add(lm, response, part, training, places[dataset] if places else None)
     if isinstance(collected, Tables):
         return collected.scores()
     return collected.draw(replicates, seed)

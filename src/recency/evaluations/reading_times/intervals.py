@@ -3,7 +3,8 @@
 For the endpoint `crossed` they are based on scores of unseen subjects and sentences and generalise
 to both (crosslmm.stats.crossed_samples). For the others they are conditional on the fits: the
 subjects (or sentences) of each dataset are resampled with all of their observations in all of the
-dataset's measures, with the same draws for all LMs; the reported interval is the wider of those by
+dataset's measures, with the same draws for all LMs; sentences that datasets share are drawn together
+(recency.evaluations.reading_times.shared_texts). The reported interval is the wider of those by
 subject and by sentence.
 
 New training seeds are part of both (crosslmm.stats.totals).
@@ -23,6 +24,7 @@ from crosslmm.stats.crossed_samples import Scores
 from crosslmm.stats.totals import Draws, NewSeeds
 from recency.endpoints import BY_ITEMS
 from recency.errors import InputError
+from recency.evaluations.reading_times.shared_texts import Places
 
 CLUSTERS = ("subject", "sentence")
 ALL = "all"
@@ -44,13 +46,33 @@ class Sums:
         self._sums: dict[tuple[str, str], dict[tuple[LM, Response], list[pd.Series]]] = {}
         self._totals: dict[tuple[LM, Response], dict[str, float]] = {}
         self._n: dict[tuple[LM, Response], int] = {}
+        self._shared: dict[str, dict[tuple[LM, Response], list[pd.Series]]] = {}
 
-    def add(self, lm: LM, response: Response, parts: pd.DataFrame, seed: str = "") -> None:
-        """Add a cell by its observations (subject, sentence, delta_loglik), for one seed of its LM."""
+    def add(
+        self,
+        lm: LM,
+        response: Response,
+        parts: pd.DataFrame,
+        seed: str = "",
+        places: Places | None = None,
+    ) -> None:
+        """Add a cell by its observations (subject, sentence, delta_loglik), for one seed of its LM.
+
+        `places` are those of its dataset's sentences among all datasets. Without them its sentences
+        are independent of the others'. Conditions of a stimulus are one sentence.
+        """
+        if by_stimulus := bool(places and places.of_stimulus):
+            parts = parts.assign(sentence=places.placed(parts, response[0])["sentence"])
         for cluster in CLUSTERS:
-            codes, names = pd.factorize(parts[cluster])
-            sums = pd.Series(np.bincount(codes, parts["delta_loglik"]), names.astype(str))
+            sums = _sums_by(parts["delta_loglik"], parts[cluster])
             cells = self._sums.setdefault((response[0], cluster), {})
+            cells.setdefault((lm, response), []).append(sums)
+        if places:
+            if not by_stimulus:
+                units = pd.DataFrame({"subject": "", "sentence": sums.index})
+                units.attrs = dict(parts.attrs)
+                sums = _sums_by(sums, places.placed(units, response[0])["sentence"])
+            cells = self._shared.setdefault(places.sample, {})
             cells.setdefault((lm, response), []).append(sums)
         self._n.setdefault((lm, response), len(parts))
         seeds = self._totals.setdefault((lm, response), {})
@@ -61,26 +83,79 @@ class Sums:
         seeds[seed] = float(parts["delta_loglik"].sum(skipna=False))
 
     def draw(self, replicates: int, seed: int) -> dict[tuple[LM, Response], Draws]:
-        """Resample the clusters of each dataset, the same ones for all of its cells."""
+        """Resample the clusters of each dataset, the same ones for all of its cells.
+
+        Datasets that share sentences have the same draws of these.
+        """
         samples: dict[tuple[LM, Response], dict[str, np.ndarray]] = {}
         for (dataset, cluster), cells in self._sums.items():
-            names = sorted(set().union(*(sums.index for all_ in cells.values() for sums in all_)))
-            # A cluster without observations of a measure is drawn as well, and contributes 0.
-            table = np.column_stack(
-                [
-                    np.mean([sums.reindex(names, fill_value=0.0) for sums in seeds], axis=0)
-                    for seeds in cells.values()
-                ]
-            )
-            stream = [seed, zlib.crc32(f"{dataset}\t{cluster}".encode())]
-            drawn = bootstrap.draws(table, replicates, stream)
+            table = _table(cells, _names(cells))
+            drawn = bootstrap.draws(table, replicates, _stream(seed, dataset, cluster))
             for column, cell in enumerate(cells):
                 samples.setdefault(cell, {})[cluster] = drawn[:, column]
+        for sample, cells in self._shared.items():
+            # A dataset that shares no sentence has the draws of its own sentences.
+            if len({dataset for _, (dataset, *_) in cells}) > 1:
+                drawn = _draws_of_shared(cells, replicates, _stream(seed, sample, "sentence"))
+                for cell, column in drawn.items():
+                    samples[cell]["sentence"] = column
         further = NewSeeds(self._totals.values(), replicates, seed)
         return {
             cell: further.mean(self._totals[cell], drawn, self._n[cell])
             for cell, drawn in samples.items()
         }
+
+
+def _sums_by(values: pd.Series, clusters: pd.Series) -> pd.Series:
+    """Return the sum of the values of each cluster, by its name."""
+    codes, names = pd.factorize(clusters)
+    return pd.Series(np.bincount(codes, values), names.astype(str))
+
+
+def _stream(seed: int, sample: str, cluster: str) -> list[int]:
+    """Return the seeds of the draws of a sample's clusters."""
+    return [seed, zlib.crc32(f"{sample}\t{cluster}".encode())]
+
+
+def _names(cells: Mapping[tuple[LM, Response], Sequence[pd.Series]]) -> list[str]:
+    """Return the names of all clusters of cells."""
+    return sorted(set().union(*(sums.index for seeds in cells.values() for sums in seeds)))
+
+
+def _table(
+    cells: Mapping[tuple[LM, Response], Sequence[pd.Series]], names: Sequence[str]
+) -> np.ndarray:
+    """Return the mean over seeds of each cluster's sums (clusters, cells).
+
+    A cluster without observations of a measure is drawn as well, and contributes 0.
+    """
+    columns = (
+        np.mean([sums.reindex(names, fill_value=0.0) for sums in seeds], axis=0)
+        for seeds in cells.values()
+    )
+    return np.column_stack(list(columns))
+
+
+def _draws_of_shared(
+    cells: Mapping[tuple[LM, Response], Sequence[pd.Series]], replicates: int, stream: Sequence[int]
+) -> dict[tuple[LM, Response], np.ndarray]:
+    """Resample the sentences of several datasets jointly; return each cell's draws (replicates,).
+
+    Sentences contribute their deviations from the mean of the dataset's sentences, so that a total
+    does not vary with how many of the dataset's sentences are drawn.
+    """
+    names = _names(cells)
+    table = _table(cells, names)
+    totals = table.sum(0)
+    for dataset in {response[0] for _, response in cells}:
+        columns = [n for n, (_, response) in enumerate(cells) if response[0] == dataset]
+        listed = list(cells.items())
+        rows = np.isin(names, _names(dict(listed[n] for n in columns)))
+        # One sentence has no variation that could be estimated.
+        mean = totals[columns] / rows.sum() if rows.sum() > 1 else math.nan
+        table[np.ix_(rows, columns)] -= mean
+    drawn = totals + bootstrap.draws(table, replicates, stream)
+    return dict(zip(cells, drawn.T, strict=True))
 
 
 def table(

@@ -3,7 +3,9 @@
 Intervals cover lists and seeds.
 """
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from crosslmm.stats import bootstrap
+from crosslmm.stats import totals
+from crosslmm.stats.totals import Draws
 from recency.errors import InputError
 from recency.figures import comparison, encoding, ends, style, tables
 from recency.figures.comparison import LM, View
@@ -49,9 +52,10 @@ def curves(tables: Sequence[pd.DataFrame], seed: int = 0) -> tuple[pd.DataFrame,
     """Return an LM's curves (columns `CURVE`) and their summaries (`SUMMARY`), in percent.
 
     `tables` are the files of rule remember_lists, one per seed; curves are means over seeds. 95 %
-    intervals resample lists, the same ones for each seed, and seeds (`bootstrap.resample_few`). `chance`
-    is 50 for recognition and, for recall, the percentage of unstudied words in the samples. A task
-    that an LM cannot do is omitted.
+    intervals are for new lists, the same ones for each seed, and for new seeds
+    (`crosslmm.stats.totals`); they end at the smallest and largest possible value. `chance` is 50
+    for recognition and, for recall, the percentage of unstudied words in the samples. A task that an
+    LM cannot do is omitted.
     """
     if any(not table[READ[:4]].equals(tables[0][READ[:4]]) for table in tables):
         raise InputError("the seeds of an LM were tested on different lists; delete their files in serial_position")  # fmt: skip
@@ -64,16 +68,18 @@ def curves(tables: Sequence[pd.DataFrame], seed: int = 0) -> tuple[pd.DataFrame,
             )  # fmt: skip
             if np.isnan(values).any():
                 continue
-            drawn = _resample(values, seed)
-            mean = values.mean((0, 1))
-            low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+            means = totals.resample_means(values, seed, REPLICATES)
+            low, high = np.transpose([_ends(mean, 0.0) for mean in means])
+            percent = [mean.value for mean in means]
             line = {"length": length, "task": task, "position": np.arange(1, length + 1)}
-            lines.append(pd.DataFrame(line | {"percent": mean, "low": low, "high": high}))
+            lines.append(pd.DataFrame(line | {"percent": percent, "low": low, "high": high}))
             chance = 50.0 if task == "recognition" else lures.mean()
             row = {"length": length, "task": task, "lists": values.shape[1], "chance": chance}
             for name, weights in summaries(length).items():
-                ends = bootstrap.percentiles(drawn @ weights)
-                row |= dict(zip((name, f"{name}_low", f"{name}_high"), (mean @ weights, *ends)))
+                terms = (mean * weight for mean, weight in zip(means, weights, strict=True))
+                combined = functools.reduce(operator.add, terms)
+                columns = combined.value, *_ends(combined, 0.0 if name == "mean" else -100.0)
+                row |= dict(zip((name, f"{name}_low", f"{name}_high"), columns, strict=True))
             rows.append(row)
     if not lines:
         return pd.DataFrame(columns=CURVE), pd.DataFrame(columns=SUMMARY)
@@ -108,13 +114,10 @@ def _grid(rows: pd.DataFrame, column: str) -> np.ndarray:
     return rows.pivot(index="list", columns="position", values=column).to_numpy(float)
 
 
-def _resample(values: np.ndarray, seed: int) -> np.ndarray:
-    """Return bootstrap means (replicates, positions) of `values` (seeds, lists, positions)."""
-    seeds, lists, _ = values.shape
-    random = np.random.default_rng(seed)
-    counts = random.multinomial(lists, np.full(lists, 1 / lists), REPLICATES) / lists
-    shares = bootstrap.resample_few(random, seeds, REPLICATES)
-    return sum(shares[:, n, None] * (counts @ mine) for n, mine in enumerate(values))
+def _ends(mean: Draws, lowest: float) -> tuple[float, float]:
+    """Return the ends of a mean's interval, in percent, within the possible values."""
+    ends = mean.ends()
+    return max(ends["low"], lowest), min(ends["high"], 100.0)
 
 
 PRODUCTS = {
@@ -212,7 +215,7 @@ NOTES = [
         f"primacy: the first {EDGE} positions minus those between the first and last {EDGE}; recency: "
         f"the last {EDGE} minus the same; in percentage points"
     ),
-    "95 % intervals resample lists and, if there are several, seeds",
+    "95 % intervals are for new lists and, if there are several seeds, for new seeds",
     "slope: slope of a linear bias shared by all heads, per token",
 ]
 

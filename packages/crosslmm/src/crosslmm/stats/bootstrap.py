@@ -70,43 +70,6 @@ def draws(sums: np.ndarray, replicates: int, seed: int | Sequence[int]) -> np.nd
     return drawn
 
 
-def resample_few(random: np.random.Generator, many: int, replicates: int) -> np.ndarray:
-    """Resample a few units, such as seeds; return their weights (replicates, many), which sum to 1.
-
-    Draws `many - 1` units with replacement, so that the mean has the variance of a mean over new
-    units; drawing `many` would give 1 - 1/many of it (Rao & Wu 1988).
-    """
-    drawn = max(1, many - 1)
-    return random.multinomial(drawn, np.full(many, 1 / many), replicates) / drawn
-
-
-def resample_means(values: np.ndarray, seed: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
-    """Resample units, the same ones for all seeds, and seeds (`resample_few`).
-
-    Parameters
-    ----------
-    values
-        (seeds, units, columns); NaN where not measured.
-
-    Returns
-    -------
-    mean, replicates
-        (columns,), the mean over seeds and units, and (replicates, columns); 0 without any value.
-    """
-    measured = np.isfinite(values)
-    filled = np.where(measured, values, 0.0)
-    mean = filled.sum((0, 1)) / measured.sum((0, 1))
-    seeds, units, _ = values.shape
-    random = np.random.default_rng(seed)
-    counts = random.multinomial(units, np.full(units, 1 / units), replicates)
-    shares = resample_few(random, seeds, replicates)
-    total, sums = (
-        sum(shares[:, n, None] * (counts @ table) for n, table in enumerate(tables))
-        for tables in (measured, filled)
-    )
-    return mean, np.divide(sums, total, out=np.zeros(total.shape), where=total > 0)
-
-
 def percentiles(drawn: np.ndarray, level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of drawn totals (replicates,); NaN if one is missing."""
     if not np.isfinite(drawn).all():

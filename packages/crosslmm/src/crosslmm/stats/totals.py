@@ -19,6 +19,9 @@ import numpy as np
 
 from crosslmm.stats import bootstrap
 
+UNIT = "unit"
+"""The cluster of `resample_means`."""
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -139,3 +142,38 @@ class NewSeeds:
             S * (S - 1)
         )
         return Draws(value, n, drawn, apart, self.normal @ apart * self.wider[S], S - 1)
+
+
+def resample_means(values: np.ndarray, seed: int, replicates: int) -> list[Draws]:
+    """Resample units, the same ones for all seeds; return each column's mean with its draws.
+
+    New seeds are part of the draws (`NewSeeds`), in all columns together.
+
+    Parameters
+    ----------
+    values : array, shape (seeds, units, columns)
+        NaN where not measured; a column without any value has the draws 0.
+    seed : int
+        Of the draws.
+    replicates : int
+        Number of draws.
+
+    Returns
+    -------
+    list of Draws
+        Means over seeds and units, with draws by the cluster "unit".
+    """
+    measured = np.isfinite(values)
+    filled = np.where(measured, values, 0.0)
+    number, units, _ = values.shape
+    random = np.random.default_rng(seed)
+    counts = random.multinomial(units, np.full(units, 1 / units), replicates)
+    total, sums = (counts @ table.mean(0) for table in (measured, filled))
+    drawn = np.divide(sums, total, out=np.zeros(total.shape), where=total > 0)
+    means = filled.sum(1) / measured.sum(1)
+    names = [str(n) for n in range(number)]
+    further = NewSeeds([names], replicates, seed)
+    return [
+        further.mean(dict(zip(names, of_seeds, strict=True)), {UNIT: column}, units)
+        for of_seeds, column in zip(means.T, drawn.T, strict=True)
+    ]
