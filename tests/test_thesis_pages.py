@@ -135,6 +135,19 @@ def test_the_first_c_of_a_wd_srnn():
     assert said in TEXT
 
 
+def test_small_networks_of_this_workflow():
+    rows = pd.read_csv(STORED / "small.csv")
+    shown = table("on half of the text")
+    assert [row[:2] for row in shown] == [
+        [r.network, f"{r.test_ppl:.1f}"] for r in rows.itertuples()
+    ]
+    for row, (*_, above) in zip(rows.itertuples(), shown, strict=True):
+        said = f"{row.percent:.1f} % ({row.low:.1f} to {row.high:.1f})".replace("-", "−")
+        assert above == ("" if row.network == "WD-SRNN" else said)
+    low = rows.set_index("network").low
+    assert low["WI-SRNN"] > 0 and low["WD-SRNN, text order"] > 0 > low["WD-SRNN, biases"]
+
+
 def test_alternatives_are_those_of_the_file():
     rows, seen = pd.read_csv(STORED / "alternatives.csv").query("seed == 1"), 0
     for *_, last in table("setting"):

@@ -172,7 +172,10 @@ def test_perplexity_is_per_word_where_an_lm_has_tokens_of_its_own(tmp_path):
 
 
 def test_equal_perplexities_compare_the_last_steps(three, tmp_path):
-    """These LMs have the same perplexity after each step, so that the row is that of the last one."""
+    """These LMs have the same perplexity after each step, so that the row is that of the last one.
+
+    The interval is no wider: seeds of a lower perplexity have a larger ΔLogLik.
+    """
     arguments, path = three
     points.main(tmp_path / "c.csv", **arguments, matched=tmp_path / "m.csv", replicates=500, seed=3)
     rows, found = pd.read_csv(tmp_path / "m.csv"), read(path)
@@ -184,9 +187,9 @@ def test_equal_perplexities_compare_the_last_steps(three, tmp_path):
         mine = last[last.lm == row.lm].iloc[0]
         assert [row.step, row.step_against, row.seeds] == [500, 500, 3]
         assert row.difference == pytest.approx(mine.over_baseline)
-        assert [row.low, row.high] == pytest.approx(
-            [mine.low_over_baseline, mine.high_over_baseline]
-        )
+        assert row.low < row.difference < row.high
+        wide = mine.high_over_baseline - mine.low_over_baseline
+        assert row.high - row.low < (0.7 if row.lm == "mix" else 1.01) * wide
 
 
 def test_the_sum_and_what_did_not_converge(one):
