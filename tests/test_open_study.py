@@ -101,7 +101,7 @@ def test_every_link_into_a_page_has_its_heading():
 
 
 def test_surprisals_are_stored_whole():
-    """Each LM of the overlay has every word of each dataset, from each seed; of further seeds, too."""
+    """Each LM of the overlay has every word of each dataset, from each seed, also from those not analysed yet."""
     config = load("config/open.yaml", "docs/open-study/stored.yaml")
     checks.check(config, SCHEMA)
     stored = pd.read_parquet(FOLDER / "surprisal.parquet")

@@ -76,17 +76,8 @@ def load(
     precisions.check(source, precision, device_map)
     if sha256 is not None:
         weight_files.verify(source, sha256, allow_pickle)
-    model = None
     if precision == "float32" and device_map is None:
-        copy = dequantised.Copy(source, "network")
-        if folder := copy.find():
-            with suppress(InputError):  # then the file itself is opened
-                model = _open(folder, masked, False, precision, None)
-        if model is None:
-            model = _open(source, masked, allow_pickle, precision, None)
-            numbers = sum(weight.numel() for weight in model.parameters())
-            if isinstance(model, PreTrainedModel) and numbers <= dequantised.LIMIT:
-                copy.store(model.save_pretrained)
+        model = _open_in_full(source, masked, allow_pickle)
     else:
         model = _open(source, masked, allow_pickle, precision, device_map)
     trained = isinstance(model, BIASED_CLASSES) and model.config.bias
@@ -99,12 +90,25 @@ def load(
     return model.eval()
 
 
+def _open_in_full(source: str | Path, masked: bool | None, allow_pickle: bool) -> PreTrainedModel:
+    """Open a checkpoint in float32: the copy of a GGUF file, or the file, which is then copied."""
+    copy = dequantised.Copy(source, "network")
+    if folder := copy.find():
+        with suppress(InputError):  # then the file itself is opened
+            return _open(folder, masked)
+    model = _open(source, masked, allow_pickle)
+    numbers = sum(weight.numel() for weight in model.parameters())
+    if isinstance(model, PreTrainedModel) and numbers <= dequantised.LIMIT:
+        copy.store(model.save_pretrained)
+    return model
+
+
 def _open(
     source: str | Path,
     masked: bool | None,
-    allow_pickle: bool,
-    precision: str,
-    device_map: str | Mapping | None,
+    allow_pickle: bool = False,
+    precision: str = "float32",
+    device_map: str | Mapping | None = None,
 ) -> PreTrainedModel:
     """Open a checkpoint without a bias at inference, as `load` does, and test it."""
     name, within = locate(source)

@@ -116,10 +116,8 @@ def declines(distance: np.ndarray, means: Sequence[Draws]) -> bool:
     centred = curves - curves.mean(1, keepdims=True)
     weights = (centred / (centred**2).sum(1, keepdims=True)).T
     effect = _effects(means)
-    amplitude, replicates = (
-        effect @ weights,
-        _draws(means) @ weights,
-    )  # (lives,), (replicates, lives)
+    amplitude = effect @ weights  # (lives,)
+    replicates = _draws(means) @ weights  # (replicates, lives)
     # Draws of few seeds may have no finite variance; the standard error is that of words and seeds.
     of_words = np.column_stack([mean.drawn[totals.UNIT] for mean in means]) @ weights
     of_seeds = np.column_stack([np.atleast_1d(mean.seeds) for mean in means]) @ weights

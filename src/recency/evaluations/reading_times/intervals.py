@@ -88,17 +88,24 @@ class Sums:
         Datasets that share sentences have the same draws of these.
         """
         samples: dict[tuple[LM, Response], dict[str, np.ndarray]] = {}
+        # A dataset that shares no sentence has the draws of its own sentences.
+        shared = {
+            sample: cells
+            for sample, cells in self._shared.items()
+            if len({dataset for _, (dataset, *_) in cells}) > 1
+        }
+        together = {dataset for cells in shared.values() for _, (dataset, *_) in cells}
         for (dataset, cluster), cells in self._sums.items():
+            if cluster == "sentence" and dataset in together:
+                continue
             table = _table(cells, _names(cells))
             drawn = bootstrap.draws(table, replicates, _stream(seed, dataset, cluster))
             for column, cell in enumerate(cells):
                 samples.setdefault(cell, {})[cluster] = drawn[:, column]
-        for sample, cells in self._shared.items():
-            # A dataset that shares no sentence has the draws of its own sentences.
-            if len({dataset for _, (dataset, *_) in cells}) > 1:
-                drawn = _draws_of_shared(cells, replicates, _stream(seed, sample, "sentence"))
-                for cell, column in drawn.items():
-                    samples[cell]["sentence"] = column
+        for sample, cells in shared.items():
+            drawn = _draws_of_shared(cells, replicates, _stream(seed, sample, "sentence"))
+            for cell, column in drawn.items():
+                samples[cell]["sentence"] = column
         further = NewSeeds(self._totals.values(), replicates, seed)
         return {
             cell: further.mean(self._totals[cell], drawn, self._n[cell])
@@ -147,10 +154,10 @@ def _draws_of_shared(
     names = _names(cells)
     table = _table(cells, names)
     totals = table.sum(0)
-    for dataset in {response[0] for _, response in cells}:
-        columns = [n for n, (_, response) in enumerate(cells) if response[0] == dataset]
-        listed = list(cells.items())
-        rows = np.isin(names, _names(dict(listed[n] for n in columns)))
+    of_cell = [response[0] for _, response in cells]
+    for dataset in set(of_cell):
+        own = {cell: seeds for cell, seeds in cells.items() if cell[1][0] == dataset}
+        columns, rows = np.equal(of_cell, dataset), np.isin(names, _names(own))
         # One sentence has no variation that could be estimated.
         mean = totals[columns] / rows.sum() if rows.sum() > 1 else math.nan
         table[np.ix_(rows, columns)] -= mean

@@ -172,8 +172,8 @@ def resample_means(values: np.ndarray, seed: int, replicates: int) -> list[Draws
     drawn = np.divide(sums, total, out=np.zeros(total.shape), where=total > 0)
     means = filled.sum(1) / measured.sum(1)
     names = [str(n) for n in range(number)]
-    further = NewSeeds([names], replicates, seed)
+    new_seeds = NewSeeds([names], replicates, seed)
     return [
-        further.mean(dict(zip(names, of_seeds, strict=True)), {UNIT: column}, units)
+        new_seeds.mean(dict(zip(names, of_seeds, strict=True)), {UNIT: column}, units)
         for of_seeds, column in zip(means.T, drawn.T, strict=True)
     ]
