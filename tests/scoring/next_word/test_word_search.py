@@ -343,7 +343,7 @@ def test_an_empty_entry_of_the_vocabulary_is_in_no_tokenization():
     own = recency.cloze(network, "ab", "ab", tokenizer)
     sums = [recency.cloze(network, "ab", "ab", tokenizer, tokenizations=n) for n in (1, 2, 3, 4)]
     assert sums[0] == pytest.approx(own, abs=1e-6)
-    assert sums == sorted(sums)
+    assert (np.diff(sums) > -1e-8).all()  # up to rounding
 
 
 def test_a_word_whose_first_token_has_no_mark_of_a_space():
