@@ -1,6 +1,7 @@
 """The R package: its own tests, and R CMD check."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -56,7 +57,7 @@ def test_the_page_s_examples(library):
     blocks = [part.partition("\n```")[0] for part in text.split("```r\n")[1:]]
     assert len(blocks) == 5
     (library / "page.R").write_text("\n".join(blocks), encoding="utf-8")
-    assert "cor__(Intercept).Days" in call(RSCRIPT, "page.R", folder=library)
+    assert "Subject  Days        35.07    5.922    0.07" in call(RSCRIPT, "page.R", folder=library)
 
 
 @pytest.mark.long
@@ -75,4 +76,7 @@ def test_r_cmd_check_is_clean(tmp_path):
     options = ["--no-manual", *(f"--ignore-{each}" for each in without)]
     variables = "_R_CHECK_FORCE_SUGGESTS_=false"  # suggested packages may be absent
     printed = call("env", variables, "R", "CMD", "check", *options, built.name, folder=tmp_path)
-    assert "Status: OK" in printed, printed[-4000:]
+    notes = re.findall(r"^\* .* (?:NOTE|WARNING|ERROR)$", printed, re.MULTILINE)
+    if re.search("suggested but not available for checking", printed):
+        notes.remove("* checking package dependencies ... NOTE")
+    assert "Status: " in printed and not notes, printed[-4000:]
