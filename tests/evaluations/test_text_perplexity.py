@@ -16,7 +16,7 @@ from loaded import study_of
 from project import ROOT, load, show
 from recency.errors import InputError
 from recency.evaluations.summary import plain
-from recency.evaluations.text_perplexity import score, view
+from recency.evaluations.text_perplexity import rare_words, runs, score, view
 from recency.evaluations.text_perplexity.spec import EVALUATION
 from recency.networks import architectures
 from recency.scoring import estimate_ngrams, mix
@@ -138,7 +138,7 @@ def rare(tmp_path):
 def test_perplexity_over_rare_words(rare):
     folder, words, files = rare
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
-    show(view.table_rare_perplexity, 
+    show(rare_words.table_rare_perplexity, 
         scores=[each for path in files.values() for each in (folder / "unread", path)],
         texts=[folder / "test.parquet", folder / "train.parquet"],
         out=out, variants=[lm(name, name) for name in files], baseline="base", title="T",
@@ -158,7 +158,7 @@ def test_perplexity_over_rare_words(rare):
     page = out[1].read_text()
     assert "pieces: its tokens are not words" in page and "0.61 (0.61 to 0.61)" in page
     assert "Published, Turkish (Babel)".lower() in page.lower() and "260,000" in page
-    assert "once" in plain(view.summary_of_rare_perplexity(out[0]))[0]
+    assert "once" in plain(rare_words.summary_of_rare_perplexity(out[0]))[0]
 
 
 def test_other_words_are_not_interpolated(tmp_path, nats):
@@ -192,8 +192,8 @@ def shorter(tmp_path):
 def test_a_word_unknown_to_one_lm_is_interpolated_as_in_a_mixture(shorter):
     """B's shared probability is not that of one word: it counted as such, and B's weight was 1."""
     files, rare, nats = shorter
-    read = view.read(files.values(), [lm("a", "A"), lm("b", "B")], "b")
-    (row, _) = view.table_computed(read).to_dict("records")
+    read = runs.read(files.values(), [lm("a", "A"), lm("b", "B")], "b")
+    (row, _) = view.tabulate(read).to_dict("records")
     allowed = np.array([nats["a"], np.where(rare, np.inf, nats["b"])])
     shares = mix.estimate_shares(allowed)
     assert shares[0] > 0.999 and row["weight"] == pytest.approx(shares[0])
@@ -218,17 +218,19 @@ def test_a_cache_knows_the_words_that_it_has(tmp_path):
 
 def test_words_that_one_lm_does_not_know_are_noted_and_not_compared(shorter, tmp_path):
     files, rare, _ = shorter
-    read = view.read(files.values(), [lm("a", "A"), lm("b", "B")], "b")
-    rows = view.table_computed(read)
+    read = runs.read(files.values(), [lm("a", "A"), lm("b", "B")], "b")
+    rows = view.tabulate(read)
     assert rows.unknown.tolist() == [0, rare.sum()] and rows.same_words.nunique() == 2
-    notes = view.table_layout("T", rows, "b").notes
+    notes = view.layout_of_lms("T", rows, "b").notes
     assert f"{rare.sum()} words unknown to B, whose shared probability counts" in notes
     assert "Interpolated: an LM gives p = 0 to words that only the other one knows" in notes
-    pairs = view.computed(read, [("a", "b")])
+    pairs = view.compare_pairs(read, [("a", "b")])
     assert pairs.ratio.isna().all()
-    assert any("different unknown words" in note for note in view.layout("T", pairs, None).notes)
-    alone = view.table_computed(view.read([*files.values()][2:], [lm("b", "B")], None))
-    assert not any("unknown" in note for note in view.table_layout("T", alone, None).notes)
+    assert any(
+        "different unknown words" in note for note in view.layout_of_pairs("T", pairs, None).notes
+    )
+    alone = view.tabulate(runs.read([*files.values()][2:], [lm("b", "B")], None))
+    assert not any("unknown" in note for note in view.layout_of_lms("T", alone, None).notes)
 
 
 def test_interpolated_lms_know_the_words_of_either(shorter):
@@ -240,7 +242,7 @@ def test_interpolated_lms_know_the_words_of_either(shorter):
         known, documents = np.arange(2000) > 5, np.arange(2000) // 100
         score.write(paths[-1], np.full(2000, -1), nats["a"] + 0.1, known, documents, 10, 1.0)
     variants = [lm("a", "A"), lm("b", "B"), lm("c", "C")]
-    pairs = view.computed(view.read(paths, variants, "a"), [("b", "c")]).set_index("text")
+    pairs = view.compare_pairs(runs.read(paths, variants, "a"), [("b", "c")]).set_index("text")
     assert np.isnan(pairs.ratio["test"]) and pairs.ratio["interpolated"] > 0
 
 
@@ -252,14 +254,14 @@ def test_lms_with_other_units_are_noted(shorter, tmp_path):
             paths.append(tmp_path / f"{name}.{part}.parquet")
             nats, documents = np.full(4000, np.log(20)), np.arange(4000) // 200
             score.write(paths[-1], np.zeros(4000), nats, nats > 0, documents, 10, 1.0)
-    rows = view.table_computed(view.read(paths, [lm(n, n.upper()) for n in "acd"], None))
-    first, second, *rest = view.table_layout("T", rows, None).notes
+    rows = view.tabulate(runs.read(paths, [lm(n, n.upper()) for n in "acd"], None))
+    first, second, *rest = view.layout_of_lms("T", rows, None).notes
     assert first == (
         "Test text: 2,000 (A), 4,000 (C and D) words or tokens with the ends of sentences"
     )
     assert "units differ, and perplexities do not compare" in second
     assert not any("unknown" in note for note in rest)
-    alone = view.table_layout("T", rows[:1], None).notes
+    alone = view.layout_of_lms("T", rows[:1], None).notes
     assert alone[:2] == [
         "Test text: 2,000 words with the ends of sentences",
         "Perplexity counts every word and the end of every sentence",
@@ -279,7 +281,7 @@ def test_a_text_s_own_token_for_unknown_words_is_a_word(shorter, tmp_path):
     variants = [lm("a", "A"), lm("b", "B") | {"unknown_as": "[unk]"}]
     ends = np.arange(2000) % 100 == 99  # which are not [unk] in this text
     b = np.where(rare & ends, np.inf, nats["b"])
-    row = view.table_computed(view.read(files.values(), variants, "b", texts)).iloc[0]
+    row = view.tabulate(runs.read(files.values(), variants, "b", texts)).iloc[0]
     both = np.array([nats["a"], b])
     assert row.weight == pytest.approx(mix.estimate_shares(both)[0])
     assert 0.001 < row.weight < 0.5
@@ -371,8 +373,8 @@ def test_the_interval_of_a_pair_is_that_of_its_documents_and_of_further_seeds(se
         noisy += scores(
             folder, "n" + each["variant"].replace("@", "."), own + rng.normal(0, 0.02), 1
         )
-    one = view.computed(
-        view.read(files[:2] + files[-2:], [variants[0], variants[-1]], None),
+    one = view.compare_pairs(
+        runs.read(files[:2] + files[-2:], [variants[0], variants[-1]], None),
         [("near", "kn")],
     ).iloc[0]
     apart = (nats["near", 1][1] - nats["kn", 1][1]).reshape(100, 20).mean(1)
@@ -381,8 +383,8 @@ def test_the_interval_of_a_pair_is_that_of_its_documents_and_of_further_seeds(se
     assert np.log(one.low) == pytest.approx(apart.mean() - reach, abs=0.1 * reach)
     assert np.log(one.high) == pytest.approx(apart.mean() + reach, abs=0.1 * reach)
     assert np.isnan(one.low_all)  # one pair alone
-    read = view.read(noisy, variants[:6], None)
-    several = view.computed(read, [("near", "far")]).iloc[0]
+    read = runs.read(noisy, variants[:6], None)
+    several = view.compare_pairs(read, [("near", "far")]).iloc[0]
     by_seed = [
         np.diff([s.test.mean() for s in pair])[0] for pair in zip(read[1].seeds, read[0].seeds)
     ]
@@ -435,7 +437,7 @@ def test_rare_words_of_several_seeds_are_their_mean(rare):
     other = pd.read_parquet(files["base"])
     other.assign(nats=other.nats + 0.4).to_parquet(folder / "second.parquet")
     out = [folder / f"t.{end}" for end in ("csv", "html", "tex")]
-    show(view.table_rare_perplexity, 
+    show(rare_words.table_rare_perplexity, 
         scores=[x for path in (files["base"], folder / "second.parquet") for x in ("", path)],
         texts=[folder / "test.parquet", folder / "train.parquet"],
         out=out, variants=[lm("a", "A"), lm("a", "A", 2)], baseline="a", title="T",
