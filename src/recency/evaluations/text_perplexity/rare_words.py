@@ -12,6 +12,7 @@ from recency.figures import comparison, style, tables
 from recency.figures.comparison import LM, Described, View
 from recency.figures.paths import File, Files
 from recency.figures.tables import Cell, Row, Table
+from recency.scoring import mix
 
 PRODUCTS = {
     "table_rare_perplexity": {
@@ -30,7 +31,6 @@ PRODUCTS = {
 
 #: Classes of words by their frequency in the training text: name → minimum, maximum.
 CLASSES = {"0": (0, 0), "1": (1, 1), "2–10": (2, 10), "more": (11, np.inf)}
-END = "</s>"
 COLUMNS = ["text", "lm", "label", "parameters", "class", "words", "ppl", "low", "high", "not_run"]
 NOTES = [
     "Words by their frequency in the training text; 1 is RW1PPL. All words include the ends of documents",
@@ -39,21 +39,12 @@ NOTES = [
 ]
 
 
-def split_words(text: File) -> tuple[list[str], np.ndarray]:
-    """Return a text's words with the end of each document, and the document of each word."""
-    documents = pd.read_parquet(text, columns=["text"])["text"]
-    split = [[*document.split(), END] for document in documents]
-    return [word for sentence in split for word in sentence], np.repeat(
-        np.arange(len(split)), [len(sentence) for sentence in split]
-    )
-
-
 def count_in_training(words: Iterable[str], trained_on: File) -> np.ndarray:
     """Return each word's frequency in the training text, NaN for the ends of documents."""
     counts: Counter[str] = Counter()
     for document in pd.read_parquet(trained_on, columns=["text"])["text"]:
         counts.update(document.split())
-    return np.array([np.nan if word == END else counts[word] for word in words])
+    return np.array([np.nan if word == mix.END else counts[word] for word in words])
 
 
 def tabulate(
@@ -175,7 +166,9 @@ def table_rare_perplexity(
     text and the training text. Over several seeds, nats are averaged word by word.
     """
     test, trained_on = texts
-    words, documents = split_words(test)
+    words = mix.read_words(test)
+    ends = words == mix.END
+    documents = ends.cumsum() - ends
     lms, files = comparison.of_seeds(list(scores)[1::2], variants)
     read = {lm: _mean([pd.read_parquet(p) for p in paths]) for lm, paths in files.items()}
     data = tabulate(read, lms, count_in_training(words, trained_on), documents, view.baseline)
