@@ -32,6 +32,12 @@ def test_pretrained_networks_with_a_bias_at_inference():
         assert value.endswith(f"({' to '.join(ends)})"), bias
     responses = [name.removesuffix(" low") for name in rows if name.endswith(" low")]
     assert len(responses) == 9 and not any((rows[f"{r} low"] > 0).any() for r in responses)
+    # Less context is less information beyond five words, although its effect declines more slowly.
+    low, high = (rows[f"beyond_5_words_bits_{end}"] for end in ("low", "high"))
+    assert low[["no bias", "dVM"]].min() > 0 > high[["ALiBi-1/4", "ALiBi-mix", "window-20"]].max()
+    windows = ["window-2", "window-5"]
+    assert low[windows].max() < 0 < high[windows].min()
+    assert (rows.half_life_words[[*windows, "window-20"]] > rows.half_life_words["no bias"]).all()
 
 
 def test_theories_of_memory():
