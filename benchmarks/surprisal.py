@@ -1,4 +1,4 @@
-"""Surprisal of the same texts by this project and by minicons, surprisal and wordsprobability.
+"""Surprisal of the same texts by this project, minicons, surprisal, wordsprobability and a plain batched loop.
 
 python benchmarks/surprisal.py [--quick] [--threads N] [--cpu-time] [--peers FOLDER]
     [--checkpoint MODEL] [--out FILE]
@@ -11,7 +11,8 @@ wordsprobability); a peer that is not there is left out. `--cpu-time` counts the
 for a machine that others use; then one thread says most. `fastest` names the fastest peer.
 `share_of_peak` is how much of our time the matrix products alone would take at the processor's
 peak, which is measured beside them: `ratio_at_peak` is the ratio that no float32 computation of all
-logits can pass. The last line is one JSON object.
+logits can pass. `short`, 2,000 texts of 10 words, and `pages`, 20 texts of 340, are read by this project
+and the loop alone: the others read a text at a time, or compute what was not asked for. The last line is one JSON object.
 """
 
 import argparse
@@ -25,6 +26,7 @@ import warnings
 from pathlib import Path
 
 import checkout
+import numpy as np
 from result import keep, processor
 
 TARGETS = {
@@ -34,6 +36,8 @@ TARGETS = {
     "paper_minutes": 20,
     "small.entropy.ratio_vs_plain": 1.3,
     "gpt2.entropy.ratio_vs_plain": 1.3,
+    "short.plain.ratio_vs_batched_loop": 1.1,
+    "pages.plain.ratio_vs_batched_loop": 1.1,
 }
 #: What is taken beside surprisal, each by itself; its time is told as a multiple of plain scoring's.
 MEASURES = {
@@ -195,18 +199,65 @@ def by_wordsprobability(folder, network, fast):
     return {"plain": run, "corrected": run}
 
 
+def by_batched_loop(folder, network, fast):
+    """Return plain surprisal by batches of padded texts of similar lengths, summed by word."""
+    import torch
+
+    fast.pad_token = fast.eos_token
+
+    def run(texts):
+        joined = sorted((" ".join(text) for text in texts), key=len)
+        size = max(1, BATCH // (1 + 13 * len(texts[0]) // 10))
+        found = []
+        for first in range(0, len(joined), size):
+            read = fast(joined[first : first + size], padding=True, return_tensors="pt")
+            begin = torch.full((len(read.input_ids), 1), fast.bos_token_id)
+            inputs = torch.cat([begin, read.input_ids], 1)
+            mask = torch.cat([torch.ones_like(begin), read.attention_mask], 1)
+            with torch.inference_mode():
+                logits = network(inputs, attention_mask=mask, use_cache=False).logits[:, :-1]
+                nats = torch.nn.functional.cross_entropy(
+                    logits.flatten(0, 1), inputs[:, 1:].flatten(), reduction="none"
+                )
+            nats = nats.view(inputs[:, 1:].shape).double().numpy()
+            for row, values in enumerate(nats):
+                words = read.word_ids(row)
+                kept = np.array([word for word in words if word is not None])
+                known = [word is not None for word in words]
+                found.append(np.bincount(kept, values[known]) / np.log(2))
+        return found
+
+    return {"plain": run}
+
+
+def require_same(table, found) -> None:
+    """Raise SystemExit unless this project and the loop have the same surprisals."""
+    ours, theirs = np.sort(table["surprisal_bits"]), np.sort(np.concatenate(found))
+    if len(ours) != len(theirs) or np.abs(ours - theirs).max() > 1e-2:
+        raise SystemExit("the batched loop has other surprisals")
+
+
+#: Tokens of a batch of the loop: the fastest of 256 to 8,192 for both lengths on a Zen 4.
+BATCH = 1024
 PEERS = {
     "minicons": by_minicons,
     "surprisal": by_surprisal,
     "wordsprobability": by_wordsprobability,
+    "batched_loop": by_batched_loop,
 }
 
 
-def compare(shape: str, texts: int, length: int, turns: int, metrics, module, clock) -> None:
-    """Time this project and its peers on one network; write times and ratios into `metrics`."""
+def compare(
+    shape: str, texts: int, length: int, turns: int, metrics, module, clock, whole: bool = True
+) -> None:
+    """Time this project and its peers on one network; write times and ratios into `metrics`.
+
+    Not `whole`: plain surprisal alone, and the batched loop alone of the peers.
+    """
     from transformers import PreTrainedTokenizerFast
 
-    network = network_of(shape)
+    network = network_of("gpt2" if shape == "gpt2" else "small")
+    peers = PEERS if whole else {"batched_loop": by_batched_loop}
     made, words = tokenizer_of(network.config.vocab_size)
     drawn = texts_of(words, texts, length)
     with tempfile.TemporaryDirectory() as folder:
@@ -216,14 +267,15 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
         fast.save_pretrained(folder)
         model = module.load(folder, Path(folder) / "tokenizer.json")
         runs = {"ours": {"both": lambda each: module.score_words(each, model).table}}
-        runs["ours_bf16"] = {
-            "both": lambda each: module.score_words(each, model, precision="bf16").table
-        }
-        for name, asked in MEASURES.items():
-            runs[f"ours_{name}"] = {
-                "both": lambda each, asked=asked: module.score_words(each, model, **asked).table
+        if whole:
+            runs["ours_bf16"] = {
+                "both": lambda each: module.score_words(each, model, precision="bf16").table
             }
-        for name, make in PEERS.items():
+            for name, asked in MEASURES.items():
+                runs[f"ours_{name}"] = {
+                    "both": lambda each, asked=asked: module.score_words(each, model, **asked).table
+                }
+        for name, make in peers.items():
             try:
                 runs[name] = make(folder, network, fast)
             except (ImportError, AttributeError, TypeError) as error:  # it does not run here
@@ -231,6 +283,10 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
         times: dict = {(name, mode): [] for name, modes in runs.items() for mode in modes}
         for name, mode in times:
             runs[name][mode](drawn[:1])  # once, to warm up
+        if "batched_loop" in runs:
+            require_same(
+                module.score_words(drawn, model).table, runs["batched_loop"]["plain"](drawn)
+            )
         peaks = []
         for _ in range(turns):
             peaks.append(peak(clock))
@@ -250,15 +306,9 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
     floor = operations(network.config, inputs) / max(peaks)
     metrics[f"{shape}.peak_gflops"] = round(max(peaks) / 1e9)
     metrics[f"{shape}.share_of_peak"] = round(floor / own, 2)
-    metrics[f"{shape}.bf16.seconds"] = round(median[("ours_bf16", "both")], 3)
-    metrics[f"{shape}.bf16.ratio_vs_fp32"] = round(own / median[("ours_bf16", "both")], 2)
-    for name in MEASURES:
-        paired = zip(times[(f"ours_{name}", "both")], times[("ours", "both")], strict=True)
-        ratio = statistics.median(more / plain for more, plain in paired)
-        metrics[f"{shape}.{name}.ratio_vs_plain"] = round(ratio, 2)
     for mode in ("plain", "corrected"):
         ratios = {}
-        for name in PEERS:
+        for name in peers:
             if (name, mode) in times:
                 paired = zip(times[(name, mode)], times[("ours", "both")], strict=True)
                 ratios[name] = statistics.median(theirs / mine for theirs, mine in paired)
@@ -267,6 +317,14 @@ def compare(shape: str, texts: int, length: int, turns: int, metrics, module, cl
             metrics[f"{shape}.{mode}.fastest"] = min(ratios, key=ratios.get)
             metrics[f"{shape}.{mode}.ratio_vs_fastest"] = round(min(ratios.values()), 2)
             metrics[f"{shape}.{mode}.ratio_at_peak"] = round(min(ratios.values()) * own / floor, 2)
+    if not whole:
+        return
+    metrics[f"{shape}.bf16.seconds"] = round(median[("ours_bf16", "both")], 3)
+    metrics[f"{shape}.bf16.ratio_vs_fp32"] = round(own / median[("ours_bf16", "both")], 2)
+    for name in MEASURES:
+        paired = zip(times[(f"ours_{name}", "both")], times[("ours", "both")], strict=True)
+        ratio = statistics.median(more / plain for more, plain in paired)
+        metrics[f"{shape}.{name}.ratio_vs_plain"] = round(ratio, 2)
     exact, near = (
         module.score_words(drawn, model, precision=precision).table["surprisal_bits"]
         for precision in ("fp32", "bf16")
@@ -347,6 +405,9 @@ def main() -> None:
     clock = time.process_time if arguments.cpu_time else time.perf_counter
     compare("small", *small, metrics, module, clock)
     compare("gpt2", *gpt2, metrics, module, clock)
+    short, pages = ((50, 10, 1), (2, 340, 1)) if arguments.quick else ((2000, 10, 3), (20, 340, 3))
+    compare("short", *short, metrics, module, clock, whole=False)
+    compare("pages", *pages, metrics, module, clock, whole=False)
     if arguments.checkpoint:
         compare_checkpoint(arguments.checkpoint, 9, metrics, module, clock)
     paper = PAPER_LMS * PAPER_WORDS / metrics["small.words_per_second"] / 60
