@@ -24,6 +24,8 @@ PEERS = {
     "tokenizers": "the tokenizers library",
     "lmer": "lme4's `lmer`, `calc.derivs = FALSE`",
     "mixedlm": "mixedlm (Rust)",
+    "mixedlm_rs": "mixedlm-rs",
+    "batched_loop": "a plain batched loop",
 }
 MODELS = {
     "natural_stories": "Natural Stories' shape (385,000 × 181 × 485)",
@@ -83,6 +85,11 @@ def scored(metrics: Mapping) -> list[tuple[str, str, str, str]]:
         )
         who = peer if peer == other else f"{peer}; {other}"
         rows.append((f"surprisal of {texts} texts of {words:,} words, {name}", said, peak, who))
+    for size in (size for size in ("short", "pages") if f"{size}.seconds" in metrics):
+        texts, words = metrics[f"{size}.texts"], metrics[f"{size}.words_per_text"]
+        ratio, peer = fastest(metrics, f"{size}.plain.")
+        what = f"surprisal of {texts:,} texts of {words:,} words, the paper's network"
+        rows.append((what, times(ratio), times(metrics[f"{size}.plain.ratio_at_peak"]), peer))
     return rows
 
 
@@ -105,6 +112,12 @@ def regressed(metrics: Mapping) -> list[tuple[str, str, str, str]]:
     return rows
 
 
+def enlarged(metrics: Mapping) -> list[tuple[str, str, str, str]]:
+    """Return the row of many small groups."""
+    ratio, peer = fastest(metrics, "many_groups_")
+    return [("mixed model, 1,000,000 rows of 200,000 subjects", times(ratio), "", peer)]
+
+
 def resampled(metrics: Mapping) -> list[tuple[str, str, str, str]]:
     """Return the row of the crossed bootstrap."""
     ratio, peer = fastest(metrics, "")
@@ -118,6 +131,7 @@ ROWS = {
     "tokens": tokenized,
     "surprisal": scored,
     "regression": regressed,
+    "large_models": enlarged,
     "crossed": resampled,
 }
 

@@ -54,6 +54,25 @@ def test_each_row_names_the_peer_that_took_least(maker, tmp_path):
     )
 
 
+def test_short_texts_and_many_groups_have_rows(maker, tmp_path):
+    sizes = {"small": (10, 1000), "gpt2": (4, 700), "short": (2000, 10), "pages": (20, 340)}
+    metrics: dict = {"short.seconds": 10.0, "pages.seconds": 3.0}
+    for size, (texts, words) in sizes.items():
+        metrics |= {f"{size}.texts": texts, f"{size}.words_per_text": words}
+        for kind in ("plain", "corrected"):
+            metrics[f"{size}.{kind}.ratio_vs_minicons"] = 3.0
+            metrics[f"{size}.{kind}.ratio_at_peak"] = 4.0
+    metrics |= {"short.plain.ratio_vs_batched_loop": 1.3, "short.plain.ratio_at_peak": 1.7}
+    (tmp_path / "surprisal.a.json").write_text(json.dumps({"hardware": "A", "metrics": metrics}))
+    metrics = {"many_groups_ratio_vs_mixedlm": 5.5, "many_groups_ratio_vs_mixedlm_rs": 2.24}
+    (tmp_path / "large_models.a.json").write_text(json.dumps({"hardware": "B", "metrics": metrics}))
+    rows = maker.table(tmp_path).splitlines()[2:]
+    assert len(rows) == 5
+    short = "surprisal of 2,000 texts of 10 words, the paper's network | 1.3 × | 1.7 × | a plain batched loop"
+    assert short in rows[2] and "20 texts of 340 words" in rows[3]
+    assert "200,000 subjects | 2.2 × |  | mixedlm-rs | B |" in rows[4]
+
+
 def test_a_run_on_a_gpu_has_a_row_of_its_own(maker, tmp_path):
     """In bf16 alone, and without Trainer where accelerate is not installed."""
     metrics = {"bf16.ratio_vs_loop": 3.5, "bf16.ratio_at_peak": 6.0, "bf16.peak_mib": 900}
