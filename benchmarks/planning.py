@@ -57,7 +57,7 @@ def main() -> None:
             plan = snakemake(folder, "-n", *more)  # what is found of the code is kept for the next
             metrics[f"{study}_jobs"] = write_plain(plain, plan)
             metrics |= compared(study, times, (folder, "-n", *more), (plain, "-n"))
-        finish(folder)
+        finish(folder, "--config", "adopt=true")
         finish(plain)
         metrics |= compared("finished", times, (folder,), (plain,))
     hardware = processor(f"1 of {os.cpu_count()} cores")
@@ -137,12 +137,15 @@ def write_plain(folder: Path, plan: str) -> int:
     return jobs
 
 
-def finish(folder: Path) -> None:
-    """Make empty files of all that a plan makes, and have Snakemake record them as made."""
+def finish(folder: Path, *adopt: str) -> None:
+    """Make empty files of all that a plan makes, and have Snakemake record them as made.
+
+    `adopt` are arguments with which a study takes over files that it did not make.
+    """
     for path in paths(snakemake(folder, "-n"), "output"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).touch()
-    snakemake(folder, "--touch")
+    snakemake(folder, "--touch", *adopt)
     if "Nothing to be done" not in (said := snakemake(folder)):
         raise SystemExit(f"{folder.name} is not finished:\n{said[-3000:]}")
 

@@ -44,3 +44,10 @@ def test_the_large_study_has_the_jobs_that_it_should(benchmark, tmp_path):
     (experiment,) = yaml.safe_load((tmp_path / "large.yaml").read_text())["experiments"].values()
     fitted = len(experiment["seeds"]) * len(experiment["lms"])
     assert 10_000 <= fitted * sum(benchmark.JOBS.values()) < 10_000 + 4 * len(experiment["lms"])
+
+
+def test_a_study_whose_files_are_all_there_has_nothing_to_do(benchmark, tmp_path):
+    benchmark.copy_project(tmp_path / "study")
+    benchmark.place(tmp_path / "study")
+    # Ends the test where something is left to do.
+    benchmark.finish(tmp_path / "study", "--config", "adopt=true")
