@@ -145,7 +145,7 @@ def finish(folder: Path, *adopt: str) -> None:
     for path in paths(snakemake(folder, "-n"), "output"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).touch()
-    snakemake(folder, "--touch", *adopt)
+    snakemake(folder, "--touch", "--forceall", *adopt)  # else there is no run that could adopt
     if "Nothing to be done" not in (said := snakemake(folder)):
         raise SystemExit(f"{folder.name} is not finished:\n{said[-3000:]}")
 
