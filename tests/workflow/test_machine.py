@@ -72,7 +72,8 @@ def test_a_machine_that_cannot_is_told_everything_at_once():
         "\n  make demo ",
         "  6 trainings of 0.8 M tokens",
         "\n  make open ",
-        "\n  ./run --cores all --configfile config/languages.yaml  4 trainings",
+        "\n  ./run --cores all --configfile config/languages.yaml   4 trainings",
+        "\n  ./run --cores all --configfile config/pretrained.yaml  networks as they were released",
         "profiles/slurm",
         "check_machine=false",
     ):
@@ -86,8 +87,10 @@ def test_smaller_studies_are_those_of_the_configs(tmp_path):
     config["scale"] = "gpu"
     commands = [command for command, _ in machine.smaller_studies(config, ROOT)]
     scales = ["cores", "workstation", "night"]
-    languages = "./run --cores all --configfile config/languages.yaml"
-    assert commands == [*(f"--config scale={name}" for name in scales), "make demo", languages]
+    others = [
+        f"./run --cores all --configfile config/{n}.yaml" for n in ("languages", "pretrained")
+    ]
+    assert commands == [*(f"--config scale={name}" for name in scales), "make demo", *others]
     (tmp_path / "config").mkdir()
     (tmp_path / "config/mine.yaml").write_text(
         "scale: s\nscales: {s: {recipe: r, label: mine}}\nrecipes: {r: {device: cpu}}"
