@@ -5,9 +5,9 @@
 `many_groups` has 200,000 subjects of five rows, `y ~ x1 + x2 + (1 + x1 | subject)`; `unequal` 1,000
 subjects and 10,000 items, `larger` 5,000 and 50,000, `… + (1 | item)`. Each fit is a process of its
 own, one thread: `seconds` are of CPU time from a data frame (ours: arrays) to the optimum, `mib` the
-most memory that the process held, `loglik_minus_…` the logLik here minus a peer's. A peer that takes
-more than `--limit` seconds is stopped: its ratio is then at least the one given, and `…_stopped`. The
-last line is one JSON object.
+most memory that the process held, `loglik_minus_…` the logLik here minus a peer's. `…_absent` says why
+a peer has no figures; one that takes more than `--limit` seconds is stopped, and has the least ratio
+that this leaves (`…_at_least`). The last line is one JSON object.
 """
 
 import os
@@ -34,8 +34,7 @@ from result import keep, processor
 from crosslmm.factors import Levels
 from crosslmm.fitting import fit_model
 from crosslmm.formula import parse
-
-FIXED = "y ~ x1 + x2"
+from regression import PEERS
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,18 @@ class Shape:
     items: int
     peers: tuple[str, ...]
 
+    fixed = "y ~ x1 + x2"
+    slopes = ("x1",)
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether items are a second factor."""
+        return bool(self.items)
+
     @property
     def formula(self) -> str:
         """The model: an intercept and a slope by subject, an intercept by item."""
-        return f"{FIXED} + (1 + x1 | subject)" + (" + (1 | item)" if self.items else "")
+        return f"{self.fixed} + (1 + x1 | subject)" + " + (1 | item)" * self.is_crossed
 
 
 SHAPES = {
@@ -81,7 +88,7 @@ def simulate(shape: Shape) -> tuple[dict, np.ndarray, dict]:
     y = random.normal(300, 120, shape.rows) + 8 * predictors["x1"]
     y += random.normal(0, 60, shape.subjects)[codes["subject"]]
     y += random.normal(0, 6, shape.subjects)[codes["subject"]] * predictors["x1"]
-    if shape.items:
+    if shape.is_crossed:
         y += random.normal(0, 15, shape.items)[codes["item"]]
     groups = {
         name: Levels(code, list(map(str, range(counts[name])))) for name, code in codes.items()
@@ -104,19 +111,7 @@ def fit_by_peer(peer: str, shape: Shape, predictors: dict, y, groups: dict) -> t
     import pandas as pd
 
     codes = {name: levels.codes for name, levels in groups.items()}
-    frame = pd.DataFrame({"y": y, **predictors, **codes})
-    if peer == "mixedlm":
-        import mixedlm
-
-        started = time.process_time()
-        loglik = mixedlm.lmer(shape.formula, frame, REML=False).logLik()
-        return time.process_time() - started, float(getattr(loglik, "value", loglik))
-    import mixedlm_rs
-
-    started = time.process_time()
-    asked = {"groups": "subject", "re_formula": "~x1"}
-    fit = mixedlm_rs.mixedlm(FIXED, frame, **asked).fit(reml=False)
-    return time.process_time() - started, float(fit.llf)
+    return PEERS[peer](shape, pd.DataFrame({"y": y, **predictors, **codes}))
 
 
 def fit_one(shape: Shape, who: str) -> dict[str, float]:

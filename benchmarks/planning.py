@@ -139,7 +139,7 @@ def write_plain(folder: Path, plan: str) -> int:
 
 
 def finish(folder: Path, *adopt: str) -> None:
-    """Make empty files of all that a plan makes, and have Snakemake record them as made.
+    """Make stand-ins of all files that a plan makes, and have Snakemake record them as made.
 
     `adopt` are arguments with which a study takes over files that it did not make.
     """

@@ -65,10 +65,12 @@ class Shape:
     is_sampled: bool = False
     """whether bambi runs too"""
 
+    fixed = FIXED
+
     @property
     def formula(self) -> str:
         """The paper's model of such a corpus, without sentences unless they are crossed."""
-        by_subject = f"{FIXED} + (1 + {' + '.join(self.slopes)} | subject)"
+        by_subject = f"{self.fixed} + (1 + {' + '.join(self.slopes)} | subject)"
         return by_subject + (" + (1 | sentence)" if self.is_crossed else "")
 
 
@@ -203,7 +205,7 @@ def with_mixedlm_rs(shape: Shape, frame: Any) -> tuple[float, float]:
         return math.nan, math.nan
     slopes = f"~{' + '.join(shape.slopes)}"
     asked = {"groups": "subject", "re_formula": slopes}
-    seconds, fit = timed(lambda: mixedlm_rs.mixedlm(FIXED, frame, **asked).fit(reml=False))
+    seconds, fit = timed(lambda: mixedlm_rs.mixedlm(shape.fixed, frame, **asked).fit(reml=False))
     return seconds, float(fit.llf)
 
 

@@ -11,8 +11,9 @@ wordsprobability); a peer that is not there is left out. `--cpu-time` counts the
 for a machine that others use; then one thread says most. `fastest` names the fastest peer.
 `share_of_peak` is how much of our time the matrix products alone would take at the processor's
 peak, which is measured beside them: `ratio_at_peak` is the ratio that no float32 computation of all
-logits can pass. `short`, 2,000 texts of 10 words, and `pages`, 20 texts of 340, are read by this project
-and the loop alone: the others read a text at a time, or compute what was not asked for. The last line is one JSON object.
+logits can pass. `short`, 2,000 texts of 10 words, and `pages`, 20 texts of 340, are read by this
+project and the loop alone: the others read a text at a time, or compute what was not asked for. The
+last line is one JSON object.
 """
 
 import argparse
@@ -237,7 +238,7 @@ def require_same(table, found) -> None:
         raise SystemExit("the batched loop has other surprisals")
 
 
-#: Tokens of a batch of the loop: the fastest of 256 to 8,192 for both lengths on a Zen 4.
+#: Tokens of a batch of the loop: the fastest of 512 to 4,096 for both lengths on a Zen 4.
 BATCH = 1024
 PEERS = {
     "minicons": by_minicons,
