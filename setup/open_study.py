@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from crosslmm.stats import claims
+from crosslmm.stats import claims, multiple_tests
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "open-study"
@@ -136,7 +136,10 @@ def _lms(folder: Path) -> pd.DataFrame:
             | {"claim": over.get("claim"), "perplexity": 2 ** (sums.bits / sums.tokens)[row["lm"]]}
             | seeds.loc[row["lm"]].to_dict()
         )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    p = table.p_over_baseline.dropna()
+    table["p_holm_over_baseline"] = pd.Series(multiple_tests.holm(p.tolist()), p.index)
+    return table
 
 
 VALUES = {"delta_loglik": "value", "low": "low", "high": "high"}
@@ -215,7 +218,7 @@ def _differences(row) -> list[str]:
     ends = [number(row[f"{end}_all_over_baseline"]) for end in ("low", "high")]
     interval_ = interval(row, "low_over_baseline", "high_over_baseline")
     difference = f"{number(row.delta_loglik_over_baseline, sign=True)} {interval_}"
-    return [difference, " to ".join(ends), number(row.p_over_baseline, 3), row.claim]
+    return [difference, " to ".join(ends), number(row.p_holm_over_baseline, 3), row.claim]
 
 
 def _rows(header: list[str], rows: list[list[str]]) -> str:

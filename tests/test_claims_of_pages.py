@@ -160,3 +160,197 @@ def test_endpoints_of_factorial_experiments():
     assert (both < 0).sum() == 11 and both.round(2).max() == 0.22
     versions = rows[rows.endpoint == "crossed, versions"]
     assert versions.power.round(2).tolist() == [0.15, 0.17, 0.25, 0.17]
+
+
+def cells(page, head):
+    """Return the rows of a page's table whose header begins with a cell."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    table = re.search(rf"^\| {re.escape(head)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)[
+        1
+    ]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+
+
+def percent(share):
+    return f"{100 * share:.0f}"
+
+
+def test_candidate_endpoints():
+    rows = pd.read_csv(DOCS / "endpoint" / "candidates.csv")
+    likelihoods = {
+        "marginal": "marginal",
+        "marginal over subjects": "marginal_subject",
+        "fixed effects only": "fixed_effects",
+        "conditional": "conditional",
+        "the script's": "modelblocks",
+    }
+    # The interval by which the workflow judges: in-sample, the page has the two-way one.
+    data = {
+        "crossed": ("crossed", "two_way"),
+        "in-sample": ("in_sample", "two_way"),
+        "exploratory": ("held_out", "given_fits"),
+    }
+    shown = cells("endpoint.md", "baseline")[:8]
+    for baseline, likelihood, scored, *values in shown:
+        where, interval = data[scored]
+        same = rows[
+            (rows.baseline == baseline.strip("`"))
+            & (rows.likelihood == likelihoods[likelihood.strip("*")])
+            & (rows.data == where)
+            & (rows.interval == interval)
+        ].set_index("setting")
+        default, weights = same.loc["default"], same.repeats / same.repeats.sum()
+        size, power, coverage = (
+            percent((same[name] * weights).sum()) for name in ("size", "power", "coverage_lead")
+        )
+        ends = f"{percent(same.power.min())} to {percent(same.power.max())}"
+        expected = [f"{default.separation:.1f}".replace("-", "−"), size, power, ends, coverage]
+        assert [value.strip("*") for value in values] == expected, (likelihood, scored)
+        assert same.repeats.sum() == 692
+    crossed = rows[(rows.baseline == "all") & (rows.data == "crossed")]
+    power = crossed.groupby("likelihood").power.mean()
+    assert set(power.nlargest(2).index) == {"marginal", "marginal_subject"}
+    bias = crossed[crossed.likelihood == "marginal"].set_index("setting").delta_loglik_a_bias
+    said_of = {"seeds=3": 1.0, "subjects=10": 2.1, "slope_sd=1": 2.1, "slope_sd=1.5": 3.7}
+    assert (bias[list(said_of)].round(1) == [-value for value in said_of.values()]).all()
+    others = bias.drop(list(said_of))
+    assert (others.max().round(1), others.min().round(1)) == (-0.4, -0.7)
+    assert "0.4 to 0.7 nats per 1,000 observations too low, 1.0 with three seeds" in said(
+        "endpoint.md"
+    )
+    covered = crossed[crossed.likelihood == "marginal"].coverage_lead
+    given = rows[
+        (rows.baseline == "all")
+        & (rows.interval == "given_fits")
+        & rows.likelihood.isin(["conditional", "marginal"])
+    ].coverage_lead
+    ends = "{} to {} % by setting, the crossed interval in {} to {} %"
+    ends = ends.format(*map(percent, (given.min(), given.max(), covered.min(), covered.max())))
+    assert ends in said("how_sure.md")
+
+
+def test_false_positives_of_permutation_tests():
+    rows = pd.read_csv(DOCS / "endpoint" / "tests.csv").groupby("test")["size"].agg(["min", "max"])
+    text, of = said("endpoint.md"), {name: row.map(percent) for name, row in rows.iterrows()}
+    for test in ("observation", "subject", "sentence"):
+        assert f"by {test} {of[test]['min']} to {of[test]['max']} %" in text
+    assert f"The larger of the last two has up to {of['larger']['max']} %" in text
+    up_to = f"up to {of['subject']['max']} and {of['sentence']['max']} % false positives"
+    assert up_to in said("how_sure.md")
+
+
+def test_false_positives_of_intervals_by_setting():
+    rows, text = pd.read_csv(DOCS / "endpoint" / "dependence.csv"), said("how_sure.md")
+    assert f"all {len(rows)} settings" in text and (rows.repeats == 400).all()
+    by_seed = rows[rows.by_seed > 0].groupby("seeds").by_larger.agg(["min", "max"])
+    assert by_seed.loc[2, "max"] < 2.5 and by_seed["max"].max() < 5.5
+    skewed = rows[rows.noise == "lognormal"].by_larger
+    assert 8.5 <= skewed.min() and skewed.max() <= 11
+    shared = rows[rows.share & (rows.by_seed == 0) & (rows.noise != "lognormal")]
+    ends = shared.by_larger.agg(["min", "max"]) + 1e-9  # 4.25 is 4.3
+    assert "{:.1f} to {:.1f} %".format(*ends) in text
+    nothing = (rows.by_subject == 0) & (rows.by_text == 0) & (rows.by_sentence == 0)
+    others = rows[~nothing & ~rows.share & (rows.by_seed == 0) & (rows.noise != "lognormal")]
+    low, high, median = (
+        getattr(others.by_larger, name)() + 1e-9 for name in ("min", "max", "median")
+    )
+    assert f"{low:.1f} to {high:.1f} %, median {median:.1f}" in text
+
+
+def signed(value, digits=1):
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def test_order_of_the_theories():
+    rows = pd.read_csv(DOCS / "open-study" / "theories.csv").set_index("label")
+    text = said("open-study/theories.md")
+
+    def rho(rows, *columns):
+        value = rows[list(columns)].corr(method="spearman").iloc[0, 1]
+        return f"{value:.2f}".replace("0.", ".").replace("-", "−")
+
+    transformers = rows.drop(["LSTM", "state space"])
+    assert len(transformers) == 9
+    assert f"is {rho(rows, 'perplexity', 'delta_loglik')} over the eleven LMs" in text
+    of_nine = rho(transformers, "half_life_words", "delta_loglik")
+    with_quality = rho(transformers, "half_life_words", "perplexity")
+    assert (
+        f"half-life and ΔLogLik is {of_nine}, that of half-life and perplexity {with_quality}"
+        in text
+    )
+    assert (
+        f"all eleven LMs half-life and ΔLogLik have {rho(rows, 'half_life_words', 'delta_loglik')}"
+        in text
+    )
+    assert (
+        rows.half_life_words.idxmin() == rows.delta_loglik.idxmin() == "LSTM"
+    )  # ALiBi-1 has the same to 0.01
+    beyond = pd.read_csv(DOCS / "open-study" / "theories_beyond.csv").set_index("lm")
+    columns = [c for c in beyond if c.startswith("delta_loglik")]
+    assert f"for the {int(beyond[columns].notna().sum().sum())} comparisons" in text
+    for label in beyond.index.intersection(transformers.index):
+        lows = beyond.loc[label, ["low_over_no_bias", "low_over_mix"]].dropna()
+        assert (lows < 0).all(), label
+    retained = pd.read_csv(DOCS / "open-study" / "theories_retention.csv")
+    half = (
+        retained[retained.source == "measured_memory"]
+        .groupby("lm")
+        .half_left_words.first()
+        .dropna()
+    )
+    others = half.drop("surprisal-gated-TI")
+    assert round(others.max()) == 10 and round(half["surprisal-gated-TI"]) == 40
+
+
+def test_pretrained_networks_beyond_the_endpoint():
+    text = said("pretrained.md")
+    rows = pd.read_csv(DOCS / "pretrained" / "smollm2.csv").set_index("bias")
+    for bias, shown in (
+        ("ALiBi-mix", "{} nats less with mixed slopes ({} to {})"),
+        ("dVM", "{} with dVM ({} to {})"),
+    ):
+        ends = [-rows[name][bias] for name in ("A-maze", "A-maze high", "A-maze low")]
+        assert shown.format(*(f"{abs(end):,.0f}" for end in ends)) in text
+    means = pd.read_csv(DOCS / "pretrained" / "smollm2_means.csv")
+    means = means.set_index(["dataset", means.lm.str.removeprefix("smollm2")]).delta_aic
+    for dataset, name in {
+        "items_natural_stories": "Natural Stories",
+        "items_meco": "MECO",
+        "items_provo": "Provo",
+        "items_ucl": "UCL eye tracking",
+        "items_ucl_spr": "self-paced",
+    }.items():
+        both = [signed(means[dataset, f"-{bias}-I"]) for bias in ("dVM", "ALiBi-mix")]
+        assert f"{name} {' and '.join(both)}" in text
+    trials = pd.read_csv(DOCS / "pretrained" / "search.csv").nlargest(5, "loglik")
+    assert trials.loglik.max() - trials.loglik.min() < 1.5
+    assert f"decays from {trials.decay.min():.1f} to" in text and (
+        trials.weight.round(2).between(0.40, 0.41).all()
+    )
+
+
+def test_the_thesis_s_measures_of_the_open_study():
+    text, folder = said("open-study/measures.md"), DOCS / "open-study"
+    mazes = pd.read_csv(folder / "maze.csv")
+    assert "nine comparisons, of one network each" in text and mazes.lm.nunique() >= 10
+    families = pd.read_csv(folder / "families.csv")
+    times = families[families.response.isin(["Provo FP", "Provo GP", "Provo TFT"])]
+    best = times.groupby("family").best.unique()
+    assert list(best["by width"]) == ["width 256"] and list(best["by steps"]) == ["no bias"]
+    maze = families[(families.response == "Witzel Maze") & (families.family == "by steps")]
+    assert set(maze.best) == {"no bias"}
+    wide = families.pivot_table("gap", ["family", "response"], "design", sort=False)
+    wider = int((wide["with"] > wide["without"]).sum())
+    assert f"in {wider} of {len(wide)} cases" in text
+    words = pd.read_csv(folder / "rare_words_begun.csv").pivot_table("ppl", "label", "class")
+    made, random = words.loc["LBL2 with SWordSS"], words.loc["LBL2, random vectors of rare words"]
+    once, seldom = (100 * (made[name] / random[name] - 1) for name in ("1", "2–10"))
+    assert f"once falls by {-once:.0f} %, and that of words seen 2 to 10 times rises by {seldom:.0f} %" in text  # fmt: skip
+    lstm = words.loc["LSTM with SWordSS"] / words.loc["LSTM"]
+    falls = [100 * (1 - lstm[name]) for name in ("1", "2–10")]
+    assert "the LSTM's falls by {:.0f} and {:.0f} %".format(*falls) in text
+    rare = pd.read_csv(folder / "rare_words.csv")
+    pairs = rare[rare.set.str.startswith("RW") & (rare.label == "no bias")].set_index("similarity")
+    made = pairs.drop("without").spearman
+    ends = (f"{v:.2f}".lstrip("0") for v in (pairs.spearman["without"], made.min(), made.max()))
+    assert "rises from {} to {} to {} with".format(*ends) in text
