@@ -92,6 +92,7 @@ def test_what_uses_it_is_refused(broken):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.merge
 @every
 def test_studies_that_do_not_use_it_are_accepted(broken):
     group, name, *_ = BROKEN[broken]

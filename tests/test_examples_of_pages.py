@@ -54,6 +54,7 @@ def test_every_page_with_examples_is_tested_or_says_why_not():
         assert page.rpartition("/")[2] in (ROOT / test).read_text(encoding="utf-8"), test
 
 
+@pytest.mark.merge
 def test_words_readers_and_lms_as_one_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = pd.DataFrame({"item": 1, "word": ["The", "old", "man", "went", "down", "."]})

@@ -24,6 +24,7 @@ def called_in(name):
     return found
 
 
+@pytest.mark.merge
 def test_modules_are_imported_by_name_in_one_place():
     """Elsewhere, workflow.code would not see what a rule depends on."""
     below = "packages/crosslmm/src/crosslmm"

@@ -29,6 +29,7 @@ def test_every_picture_is_drawn_by_code_or_a_run():
         assert re.search(rf"\]\([\w/.-]*{re.escape(name.rpartition('/')[2])}\)", shown), name
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", pictures.PICTURES)
 def test_a_picture_has_the_labels_and_notes_of_today(name):
     with style.use():

@@ -25,6 +25,7 @@ def found(path, name):
     return node and ast.dump(node)
 
 
+@pytest.mark.merge
 def test_every_module_s_constants_are_found_as_they_stand():
     names = {"PRODUCTS", "PARAMETERS", "COLUMNS", "EVALUATION", "main", "summary", "form"}
     defined = 0

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 import torch
 from test_biases import Module
 from torch._dynamo.utils import counters
@@ -10,6 +11,7 @@ from recency.attention import biased
 from recency.attention.biases import build
 
 
+@pytest.mark.merge
 def test_a_second_bias_of_a_form_is_compiled_as_the_first(monkeypatch):
     """A break in the graph would leave the fused kernel unseen; traced here as for a GPU."""
     traced = partial(torch.compile, backend="aot_eager")

@@ -216,6 +216,7 @@ def test_words_may_be_another_dataset_s(tmp_path):
     checks.check(config, ROOT / "config.schema.yaml")
 
 
+@pytest.mark.merge
 def test_phrases_are_seen(tmp_path):
     frame = readings().assign(word=lambda d: d.word.where(d.place != 2, d.word + " indeed"))
     _, out, _ = described(save(frame, tmp_path / "mine.csv"))
@@ -224,6 +225,7 @@ def test_phrases_are_seen(tmp_path):
     assert len(known) == 15 and times["SPR"].span.sum() == 3 * 15
 
 
+@pytest.mark.merge
 def test_positions_with_a_gap_are_refused_and_both_readings_shown(tmp_path):
     frame = readings()
     path = save(frame[frame.place != 3], tmp_path / "mine.csv")
@@ -384,6 +386,7 @@ def test_the_unit_of_surprisals_is_told_by_their_words(tmp_path, shared_data):
     assert status == 2 and "Declare `unit: nats`" in err
 
 
+@pytest.mark.merge
 def test_measures_are_seen_in_the_values(tmp_path):
     frame = readings().rename(columns={"rt": "t2"})
     frame = frame.assign(t1=frame.t2 - frame.place, t3=frame.t2 + 3 * frame.position)

@@ -51,6 +51,7 @@ def test_a_column_per_region_marks_and_amplitudes_are_seen(tmp_path):
     assert entry["options"]["amplitudes"] == ["N400"] and found["N400"].amplitude_uv.min() < 0
 
 
+@pytest.mark.merge
 def test_the_region_of_times_is_read_in_their_name_or_asked(tmp_path):
     frame = trials(12).drop(columns="place").assign(late=lambda d: d.rt_critical + 500)
     short = frame.rename(columns={"rt_spill1": "rt_sp1", "late": "rt_crit_plus2"})
@@ -64,6 +65,7 @@ def test_the_region_of_times_is_read_in_their_name_or_asked(tmp_path):
     assert status == 2 and "'rt_critical' and 'rt_other' would both be times of the region" in err
 
 
+@pytest.mark.merge
 def test_the_factors_of_conditions_are_columns(tmp_path):
     frame = means(24).drop(columns=["place", "cloze"])
     frame = frame[frame.condition != "low"].assign(frame="active")
@@ -126,6 +128,7 @@ def test_tables_of_words_and_phrases_are_no_experiments(tmp_path):
     assert "shape" not in out and "phrases: true" in out
 
 
+@pytest.mark.merge
 def test_items_and_conditions_cross_whatever_their_names(tmp_path):
     german = {"item": "Satz", "condition": "Bedingung", "subject": "VP", "rt_critical": "RT"}
     frame = trials(12).drop(columns=["place", "rt_spill1"]).rename(columns=german)

@@ -141,6 +141,7 @@ def test_words_and_times_are_the_true_ones(tmp_path, name):
     assert times.time_ms.tolist() == lookup.loc[at].tolist()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", WRONG)
 def test_the_cause_is_named(tmp_path, name):
     frame, message = WRONG[name]
@@ -257,6 +258,7 @@ def test_rows_of_tokens_without_marks_are_summed(tmp_path):
     np.testing.assert_allclose(scored.table.surprisal_bits, expected)
 
 
+@pytest.mark.merge
 def test_what_speaks_against_another_measure_is_named(tmp_path):
     eyes = WHOLE.rename(columns={"rt": "gaze"}).assign(go_past=WHOLE.rt + 30 + WHOLE.index % 5)
     assert described(save(eyes, tmp_path / "a.csv"))[0] == 0
@@ -288,6 +290,7 @@ def test_ids_that_times_and_words_share_are_keys(tmp_path):
     assert sorted(found) == sorted(zip(WHOLE.participant, WHOLE.word, WHOLE.rt, strict=True))
 
 
+@pytest.mark.merge
 def test_surprisals_with_decimal_commas_are_read(tmp_path):
     words = WHOLE[WHOLE.participant == READERS[0]][["story", "word_nr", "word"]]
     bits = np.random.default_rng(2).gamma(4, 2, len(words)).round(4)
@@ -319,6 +322,7 @@ def test_a_word_that_may_be_a_lost_one_is_noted(tmp_path):
     assert status == 0 and "# NA stands as a word 3 times: was a word lost there?" in out, err
 
 
+@pytest.mark.merge
 def test_texts_that_end_within_a_sentence_are_noted(tmp_path):
     for lost, what in (("max", "end within a sentence"), ("min", "begin with a small letter")):
         cut = WHOLE[WHOLE.word_nr != TRIALS.word_nr.transform(lost)]
@@ -328,6 +332,7 @@ def test_texts_that_end_within_a_sentence_are_noted(tmp_path):
         assert f"# 3 of 3 texts {what}, such as " in out
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(("words", "status"), [(1, 0), (3, 2)])
 def test_a_text_in_another_unit_has_more_than_a_word(tmp_path, words, status):
     """A caption that most readers skip has no unit of its own; three words of twelve readers have."""

@@ -63,6 +63,7 @@ def columns_of(path, frame):
     return entry["options"]["columns"], words, out
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("dropped", [["Kind"], ["Kind", "List"]])
 @pytest.mark.parametrize("seed", [None, 1])
 def test_two_factors_of_a_latin_square(tmp_path, dropped, seed):
@@ -107,6 +108,7 @@ def test_one_column_of_conditions(tmp_path):
     assert columns["stimulus"] == "ItemNum" and words.stimulus.nunique() == 12
 
 
+@pytest.mark.merge
 def test_fillers_with_numbers_of_their_own_are_stimuli_of_one_text(tmp_path):
     frame = experiment(filler=lambda k: 101 + k)
     columns, words, _ = columns_of(tmp_path / "numbered.csv", frame)
@@ -114,6 +116,7 @@ def test_fillers_with_numbers_of_their_own_are_stimuli_of_one_text(tmp_path):
     assert words.stimulus.nunique() == 18 and words["item"].nunique() == 54
 
 
+@pytest.mark.merge
 def test_fillers_without_conditions_are_left_out(tmp_path):
     frame = experiment(filler=lambda k: 101 + k).replace(
         {"Clause": {"fill": ""}, "Freq": {"fill": ""}}
@@ -126,6 +129,7 @@ def test_fillers_without_conditions_are_left_out(tmp_path):
     assert len(times) == (frame.Clause != "").sum() and "left out by `rows`" in out
 
 
+@pytest.mark.merge
 def test_fillers_that_are_numbered_from_1_again_are_no_condition(tmp_path):
     """The column of the experiment is part of the stimulus; without one, the two ways are said."""
     frame = experiment(filler=lambda k: 1 + k)
@@ -150,6 +154,7 @@ def test_other_texts_under_the_same_numbers_are_no_versions(tmp_path):
     assert words["item"].nunique() == 12
 
 
+@pytest.mark.merge
 def test_a_reader_s_list_alone_makes_stimuli_and_no_conditions(tmp_path):
     frame = (
         experiment().drop(columns=["Kind", "Clause", "Freq"]).rename(columns={"List": "booklet"})
@@ -159,6 +164,7 @@ def test_a_reader_s_list_alone_makes_stimuli_and_no_conditions(tmp_path):
     assert "condition" not in columns and words.stimulus.nunique() == 12
 
 
+@pytest.mark.merge
 def test_sentences_of_several_stories_are_no_versions(tmp_path):
     stories = {
         "fox": ["The fox ran to the den.", "It was dark.", "Nobody saw the fox."],

@@ -48,6 +48,7 @@ def test_extensions_are_all_plugins_of_every_kind(capsys):
     assert any(line.split()[:3] == ["entropy", "Entropy", "of"] for line in lines)
 
 
+@pytest.mark.merge
 def test_models(checkout, capsys):
     lines = printed(capsys, "models")
     assert first_words(lines) == list(load()["lms"])
@@ -60,6 +61,7 @@ def test_models(checkout, capsys):
     assert first_words(lines) == list(load("config/demo.yaml", "tests/config.tiny.yaml")["lms"])
 
 
+@pytest.mark.merge
 def test_corpora(checkout, monkeypatch, capsys):
     config = load("config/open.yaml")
     lines = printed(capsys, "corpora", "--configfile", "config/open.yaml")
@@ -83,6 +85,7 @@ def test_corpora(checkout, monkeypatch, capsys):
     assert printed(capsys, "corpora", "--configfile", "../config/open.yaml") == lines
 
 
+@pytest.mark.merge
 def test_corpora_are_selected_by_language_and_task(checkout, capsys):
     german = printed(capsys, "corpora", "--language", "de")
     assert "potec" in first_words(german)
@@ -93,6 +96,7 @@ def test_corpora_are_selected_by_language_and_task(checkout, capsys):
     assert "potec" not in first_words(maze)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "arguments, message",
     [

@@ -85,6 +85,7 @@ def test_standard_input(named, model, capsys, monkeypatch):
     same(found, recency.surprisal(TEXT.split("\n"), model))
 
 
+@pytest.mark.merge
 def test_a_table_in_a_pipe_loses_no_character(tmp_path, model, monkeypatch):
     """`na?ve` and `??` instead of words, where Python takes another encoding for a pipe."""
     text = "na\u00efve \u4f60\u597d cat"

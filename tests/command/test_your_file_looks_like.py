@@ -177,6 +177,7 @@ def rows_of_page():
     return table.splitlines()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("number", range(12), ids=[row.__name__ for row in ROWS])
 def test_each_row_is_as_it_says(tmp_path, number, monkeypatch, request):
     row, run = rows_of_page()[number], ROWS[number]

@@ -85,6 +85,7 @@ def run(folder, tmp_path, words, pairs, **reading):
     return pd.read_parquet(tmp_path / "out"), pd.read_csv(tmp_path / "summary")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("bos", [True, False])
 @pytest.mark.parametrize("bias", [MIX, NONE], ids=["mix", "none"])
 def test_attention_of_dependencies_against_loops(tmp_path, tokenizer, words, pairs, bias, bos):

@@ -153,6 +153,7 @@ def test_predictions_are_coefficients_times_differences(study, results):
     assert row.high - row.effect == pytest.approx(1.959964 * np.sqrt(mean @ V @ mean), rel=1e-5)
 
 
+@pytest.mark.merge
 def test_pooled_effects_are_lme4s(critical, tmp_path):
     from crosslmm import lme4
 

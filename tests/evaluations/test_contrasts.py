@@ -176,6 +176,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("overlay", FAULTS, ids=range(len(FAULTS)))
 def test_what_a_dataset_does_not_have_is_refused_when_the_config_is_read(overlay):
     assert_is_refused(overlay, FAULTS[overlay])

@@ -171,6 +171,7 @@ def test_perplexity_is_per_word_where_an_lm_has_tokens_of_its_own(tmp_path):
             assert values == pytest.approx([bits] * len(some))
 
 
+@pytest.mark.merge
 def test_equal_perplexities_compare_the_last_steps(three, tmp_path):
     """These LMs have the same perplexity after each step, so that the row is that of the last one.
 

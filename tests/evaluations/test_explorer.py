@@ -153,6 +153,7 @@ def test_readers_slopes_are_the_fixed_effect_and_their_own_per_bit():
     assert view_data.reader_slopes({"fixed": []}, ["s1"]) is None
 
 
+@pytest.mark.merge
 def test_data_frames_become_columns_in_the_words_order():
     bits = np.arange(9) / 4
     shuffled = pd.DataFrame({"word_id": np.arange(9)[::-1], "GPT-2_bits": bits[::-1]})
@@ -203,6 +204,7 @@ def test_hostile_text_stands_in_the_page_as_data_alone():
     assert self_contained.as_json({"a": "<\u2028"}) == r'{"a":"\u003c\u2028"}'
 
 
+@pytest.mark.merge
 def test_the_command_writes_a_page_and_cites_itself(tmp_path, capsys):
     table, out = tmp_path / "my words.csv", tmp_path / "page.html"
     words().assign(surprisal_bits=1.5, SPR_ms=300.0).to_csv(table, index=False)

@@ -148,6 +148,7 @@ def test_permutations_are_not_drawn_one_by_one(monkeypatch):
     assert drawn == [5_000] * 25
 
 
+@pytest.mark.merge
 def test_table(tmp_path):
     """The rule's own way, on fits written by hand: an intercept and one slope."""
     words = pd.DataFrame({"item": "a", "sentence": np.repeat([0, 1, 2], 10)})

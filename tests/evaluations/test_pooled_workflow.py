@@ -8,6 +8,7 @@ from project import TINY, copy_project, planned, snakemake
 CONFIGS = [*TINY, "tests/config.two_languages.yaml"]
 
 
+@pytest.mark.merge
 def test_each_dataset_is_scored_by_the_lms_of_its_language(tmp_path):
     folder = copy_project(tmp_path / "project")
     done = snakemake(folder, "-n", "pooled", configs=CONFIGS)

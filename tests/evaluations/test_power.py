@@ -94,6 +94,7 @@ def test_a_study_is_scored_by_the_crossed_bootstrap():
     assert found[0]["n"] == kept.sum() * 4
 
 
+@pytest.mark.merge
 def test_the_last_line_says_what_would_be_detected(tmp_path, capsys, table):
     lines = list(simulate_power.sentences_of(table, "power"))
     last = table.iloc[-1]

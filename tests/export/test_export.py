@@ -171,6 +171,7 @@ def test_a_stranger_opens_it_with_its_bias(tmp_path, bias, family, stranger):
     assert np.abs(logits_of(plain, TEXTS[0]) - expected).max() > 0.01  # the bias does something
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", BIASES)
 def test_every_form_computes_as_here(tmp_path, name):
     """`write.main` compares the logits itself; the file stands by itself."""
@@ -187,6 +188,7 @@ def test_every_form_computes_as_here(tmp_path, name):
     )
 
 
+@pytest.mark.merge
 def test_a_bias_put_on_at_inference_goes_with_it(tmp_path, stranger):
     """Onto a GPT-2 with tied weights, as from the Hub; its own config is kept."""
     torch.manual_seed(0)

@@ -221,6 +221,7 @@ def test_every_lm_is_shown_with_its_value(drawn):
         )
 
 
+@pytest.mark.merge
 def test_axes_say_what_and_in_which_unit(drawn):
     _, responses, _, found = drawn
     bars, panels, perplexity = (words(found[name]) for name in ("bars", "panels", "perplexity"))

@@ -88,6 +88,7 @@ def run(study, unit, out, design, model="full", lm="lm"):
     return json.loads(out.read_text())
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("design", [MIXED, MEANS], ids=["mixed", "means"])
 def test_amplitudes_fit_as_times_of_another_unit_do(study, tmp_path, design):
     fits = {}

@@ -173,6 +173,7 @@ SEPARATE = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("way", SEPARATE)
 def test_stimuli_and_responses_in_two_files(tmp_path, capsys, way):
     keys, said = SEPARATE[way]
@@ -190,6 +191,7 @@ def test_stimuli_and_responses_in_two_files(tmp_path, capsys, way):
     assert set(joined.region) == {"critical"}
 
 
+@pytest.mark.merge
 def test_amplitudes_scores_and_events(tmp_path):
     frame = trials().assign(n400=lambda d: -d.rt_critical / 100, skipped=lambda d: d["item"] % 2)
     path = save(frame, tmp_path / "trials.csv")
@@ -247,6 +249,7 @@ def test_sentences_within_a_text(tmp_path):
     assert set(known[known.region == "critical"].position) == {8}
 
 
+@pytest.mark.merge
 def test_conditions_of_two_factors(tmp_path):
     frame = means()[lambda d: d.condition != "medium"].assign(block=1)
     more = frame.assign(block=2, sentence=frame.sentence.str.replace("slowly", "soon"), rating=7)

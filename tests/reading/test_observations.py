@@ -210,6 +210,7 @@ def test_a_subject_s_reading_of_a_stimulus_is_not_split_between_partitions():
         assert observations.partition(other).equals(by_sentence)
 
 
+@pytest.mark.merge
 def test_the_conditions_of_a_latin_square_are_in_all_partitions():
     """Lists rotate by subject + item, as partitions do; labels in any order, some readings lost."""
     for conditions in (2, 3, 4):
@@ -236,6 +237,7 @@ def test_the_conditions_of_a_latin_square_are_in_all_partitions():
     assert observations.partition(every).equals(plain)
 
 
+@pytest.mark.merge
 def test_partitions_are_of_what_all_words_have_whole(tmp_path):
     """A filler without a stimulus, though filtered out, leaves sentences as what is resampled: here, too."""
     filler = WORDS.sentence == WORDS.sentence.max()

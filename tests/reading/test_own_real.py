@@ -118,6 +118,7 @@ def shared(**entry):
     return config
 
 
+@pytest.mark.merge
 def test_a_dataset_on_another_s_words_has_its_files_and_parser():
     config = shared()
     checks.check(config, ROOT / "config.schema.yaml")
@@ -134,6 +135,7 @@ def test_a_dataset_on_another_s_words_has_its_files_and_parser():
     assert chosen[configuration.PARSERS] == ["table", "natural_stories"]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -35,12 +35,14 @@ def test_r_s_data_with_factors_are_read(tmp_path, ending):
     right(*parsed(renamed, columns=SPR))
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_separators_are_found_where_words_have_commas(tmp_path, separator):
     readings().to_csv(tmp_path / "mine.txt", sep=separator, index=False)
     right(*parsed(tmp_path / "mine.txt", columns=SPR))
 
 
+@pytest.mark.merge
 def test_decimal_commas(tmp_path):
     readings().assign(rt=lambda d: d.rt + 0.5).to_csv(
         tmp_path / "mine.csv", sep=";", decimal=",", index=False
@@ -51,6 +53,7 @@ def test_decimal_commas(tmp_path):
     assert times.time_ms.tolist()[:2] == [200.5, 210.5]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("base", [0, 1])
 @pytest.mark.parametrize("unit", ["position", "place"])
 def test_positions_count_from_0_or_1_in_sentence_or_item(tmp_path, base, unit):
@@ -60,6 +63,7 @@ def test_positions_count_from_0_or_1_in_sentence_or_item(tmp_path, base, unit):
     right(*parsed(path, columns=SPR | {"position": "at"}))
 
 
+@pytest.mark.merge
 def test_rows_order_words_where_no_position_does(tmp_path):
     frame = readings().drop(columns=["position", "place"])
     path = save(frame, tmp_path / "mine.csv")
@@ -96,6 +100,7 @@ def test_sentences_are_found_by_punctuation_or_are_the_items(tmp_path):
         parsed(path, columns=SPR, sentences="stops")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "label",
     [
@@ -114,6 +119,7 @@ def test_sentences_have_any_label(tmp_path, label):
     assert known.sentence_label.tolist() == frame.sentence.astype(str).tolist()[: len(WORDS)]
 
 
+@pytest.mark.merge
 def test_sentences_numbered_through_the_file_keep_their_numbers(tmp_path):
     frame = readings()
     frame["sentence"] += np.where(frame["item"] == "harbour", 40, 10)
@@ -123,6 +129,7 @@ def test_sentences_numbered_through_the_file_keep_their_numbers(tmp_path):
     assert "sentence_label" not in known and len(times) == 39
 
 
+@pytest.mark.merge
 def test_several_columns_are_one_label(tmp_path):
     frame = readings().assign(list="A", number=lambda d: d["item"].map({"harbour": 1, "mill": 2}))
     more = frame.assign(list="B", subject="q", word=frame.word.str.upper())
@@ -159,6 +166,7 @@ def test_rows_in_any_order_give_the_same(tmp_path, seed, capsys):
         parsed(named, **options)
 
 
+@pytest.mark.merge
 def test_a_word_without_a_row_was_not_fixated(tmp_path):
     frame = readings()
     frame["rt"] *= frame.place % 3 != 2
@@ -194,12 +202,14 @@ def test_missing_values_are_dropped_and_counted(tmp_path, capsys):
         parsed(save(frame.assign(rt="NA"), path), columns=SPR)
 
 
+@pytest.mark.merge
 def test_none_and_na_are_words(tmp_path):
     frame = readings().replace({"word": {"Nobody": "None", "He": "NA"}})
     known, _ = parsed(save(frame, tmp_path / "mine.csv"), columns=SPR)
     assert {"None", "NA"} < set(known.word)
 
 
+@pytest.mark.merge
 def test_two_files_may_call_things_otherwise(tmp_path):
     stimuli = words().rename(columns={"item": "story", "word": "token", "place": "zone"})
     known = save(stimuli[["story", "sentence", "zone", "token"]], tmp_path / "words.csv")
@@ -214,6 +224,7 @@ def test_two_files_may_call_things_otherwise(tmp_path):
     right(*parsed(shifted, words_path=known, columns=columns))  # from 0 there, from 1 here
 
 
+@pytest.mark.merge
 def test_words_that_differ_between_files_are_refused(tmp_path):
     known = save(words(), tmp_path / "words.csv")
     plain = readings().assign(word=lambda d: d.word.str.lower().str.strip(".,"))
@@ -225,6 +236,7 @@ def test_words_that_differ_between_files_are_refused(tmp_path):
     right(*parsed(path, words_path=known, columns=SPR | {"responses": {"word": None}}))
 
 
+@pytest.mark.merge
 def test_a_column_a_measure_and_a_column_a_subject(tmp_path):
     frame = readings().assign(go=lambda d: d.rt * 2)
     columns = {"FP": "rt", "GP": "go"}
@@ -242,6 +254,7 @@ def test_a_column_a_measure_and_a_column_a_subject(tmp_path):
         parsed(path, columns={"SPR": "rt**"})
 
 
+@pytest.mark.merge
 def test_means_over_readers_have_one_subject(tmp_path):
     frame = words().assign(N400=lambda d: -1.5 * d.place, rt=lambda d: 0.2 + d.place / 100)
     path = save(frame, tmp_path / "means.csv")
@@ -255,6 +268,7 @@ def test_means_over_readers_have_one_subject(tmp_path):
         parsed(path, columns=SPR)
 
 
+@pytest.mark.merge
 def test_what_is_mapped_is_kept_with_words_or_responses(tmp_path):
     frame = readings().assign(
         cloze=lambda d: d.place / 10,
@@ -285,6 +299,7 @@ def test_what_is_mapped_is_kept_with_words_or_responses(tmp_path):
         parsed(other, words_path=path, columns=columns)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("how", ["last_position", "span", "region"])
 def test_a_response_to_several_words(tmp_path, how):
     stimuli = words().assign(region=lambda d: np.where(d.position < 3, "r1", "r2"))

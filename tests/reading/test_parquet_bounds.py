@@ -54,6 +54,7 @@ def refused(call, path):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("kind", ["dictionary", "nested", "prefixes"])
 def test_a_file_of_texts(tmp_path, kind):
     path = bomb(tmp_path / "words.parquet", kind)

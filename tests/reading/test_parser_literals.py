@@ -53,6 +53,7 @@ def test_options_of_readers_are_known_with_their_types():
     ]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("sample", ALL, ids=NAMES)
 def test_columns_are_those_that_the_parser_gives(sample):
     """A dataset has the columns that its parser declares of each table, of the kind declared."""

@@ -49,6 +49,7 @@ def test_by_type(tmp_path):
         attach(WORDS, saved(frame, tmp_path), {"type": "Form"}, {"concreteness": "conc"})
 
 
+@pytest.mark.merge
 def test_predictors_are_words_columns_of_a_study(tmp_path):
     """The entry is checked, planned as an input of the words, and usable in a formula."""
     (tmp_path / "norms.csv").write_text("Word,Conc\nthe,1.4\n")

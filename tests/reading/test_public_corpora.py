@@ -55,6 +55,7 @@ def asked(dataset):
     return [name for name, each in dataset["measures"].items() if "of" not in each]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", TABLES)
 def test_measures_of_a_table_are_those_of_its_words(name, datasets, tmp_path):
     made = TABLES[name](tmp_path)

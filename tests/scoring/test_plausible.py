@@ -143,6 +143,7 @@ def test_one_of_two_texts_in_nats_is_refused():
     assert "nats" in problem or "text '1' has 0." in problem
 
 
+@pytest.mark.merge
 def test_a_short_stretch_of_what_was_computed_here_is_no_shift():
     """Networks after two updates, whose surprisal is little but a number of tokens, have such stretches."""
     noisy = TRUE * np.random.default_rng(8).gamma(4, 1 / 4, len(TRUE))

@@ -89,6 +89,7 @@ class OfAnotherLibrary:
         return self._table.__arrow_c_stream__(requested_schema)
 
 
+@pytest.mark.merge
 def test_data_frames_of_other_libraries_are_read(lm, right):
     for table in (OfAnotherLibrary(frame()), pyarrow.Table.from_pandas(frame())):
         found = recency.surprisal(table, lm)

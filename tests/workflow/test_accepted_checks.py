@@ -112,6 +112,7 @@ def test_a_check_of_another_name_is_refused():
         checks.check(config, ROOT / "config.schema.yaml")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", overrides.OF_DATASET)
 def test_the_schema_has_the_names_of_all_checks(name):
     config = strict_yaml.read(ROOT / "config.yaml", "config.yaml")

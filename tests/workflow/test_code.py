@@ -236,6 +236,7 @@ def test_exempt_modules_lead_to_no_other():
 # The finished study
 
 
+@pytest.mark.merge
 def test_jobs_load_nothing_but_what_is_tracked(finished):
     """Every job of a real run: what it imported is in the closure that Snakemake compares."""
     assert untracked(finished) == []

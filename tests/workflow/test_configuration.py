@@ -337,6 +337,7 @@ def test_measures_are_the_scale_s_unless_the_lm_says_otherwise():
         assert (lm["measures"], lm["context"]) == (measures, [1, 2]), name
 
 
+@pytest.mark.merge
 def test_a_run_starts_without_what_jobs_alone_need(tmp_path):
     """A config is read, checked and made a study of where importing pandas and the like fails."""
     for name in ("matplotlib", "pandas", "pyarrow", "scipy", "torch", "transformers"):

@@ -55,6 +55,7 @@ WRONG = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("text", WRONG)
 def test_settings_that_do_not_go_together_are_refused_in_one_line(text):
     with pytest.raises(InputError) as raised:
@@ -115,6 +116,7 @@ def test_another_endpoint_has_its_reason():
     assert asked.reason_unasked("across") == ""
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("value", [0.5, 0, "0.5", [0.1]])
 @pytest.mark.parametrize("within", [(), ("experiments", "exp1")])
 def test_a_smallest_effect_without_a_unit_is_refused_in_one_line(within, value):

@@ -175,6 +175,7 @@ def test_another_entry_s_accept_silences_nothing():
     assert warned(overlay) == {"random_slopes"}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("overlay", "reason"),
     [

@@ -28,6 +28,7 @@ def test_paper_plans_without_any_data():
     assert made(paper.stdout, "regression", "json") == 13 * (2 * 19 + 1)
 
 
+@pytest.mark.merge
 def test_a_plan_writes_no_results(project):
     assert planned(plan(project, "table1").stdout)["total"] and not (project / "results").exists()
 
@@ -148,6 +149,7 @@ def test_the_demo_downloads_nothing():
     assert jobs["train"] == 6 and not {"download", "table_word_length"} & jobs.keys()
 
 
+@pytest.mark.merge
 def test_held_out_partition_is_read_by_permutation_alone():
     """Walk the rules' inputs: observations makes held_out.parquet, only permutation takes it."""
     run = plan_once(configs=["config/demo.yaml"])

@@ -376,6 +376,7 @@ def test_a_fork_that_is_killed_before_it_begins(monkeypatch):
         assert worker.run("script", None) == -9
 
 
+@pytest.mark.merge
 def test_a_safe_path_is_that_of_other_jobs(tmp_path):
     paths = {}
     for executor in ("local", "recency"):

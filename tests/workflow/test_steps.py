@@ -97,6 +97,7 @@ def test_a_plan_has_curves_and_no_verdict(tmp_path):
     assert flood.isdisjoint(jobs) and "figure_attention_by_distance" not in jobs
 
 
+@pytest.mark.merge
 def test_a_curve_of_one_point_is_planned_where_it_is_asked_for(tmp_path):
     """Of a study whose trainings keep nothing: `run` may not select it, and the listing has it."""
     run = plan(copy_project(tmp_path / "project"), "curves", configs=TINY)

@@ -353,6 +353,7 @@ datasets:
 """
 
 
+@pytest.mark.merge
 @pytest.mark.apart
 def test_plans_no_training_for_them(tmp_path):
     project = copy_project(tmp_path / "project")

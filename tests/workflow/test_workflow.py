@@ -66,6 +66,7 @@ def test_the_methods_section_has_the_run_s_numbers(finished):
     assert "Methods, for a paper" in page and "methods.tex" in page
 
 
+@pytest.mark.merge
 def test_nothing_is_done_twice_even_if_all_code_is_touched(study):
     for path in (*study.rglob("*.py"), *study.rglob("*.R"), *study.rglob("*.smk")):
         path.touch()

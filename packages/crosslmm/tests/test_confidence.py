@@ -197,6 +197,7 @@ def test_simulations_have_the_models_moments():
     assert list(fit.simulate(2).columns) == ["sim_1", "sim_2"]
 
 
+@pytest.mark.merge
 def test_bootstrap_intervals_are_about_the_profiles():
     formula, data, options = case("crossed")
     fit = lmer(formula, data, engine="search", **options)

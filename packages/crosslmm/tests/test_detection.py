@@ -10,6 +10,7 @@ from crosslmm.stats.crossed_samples import half_width
 from crosslmm.stats.detection import detectable
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("seeds", "sampled"), [(2, 0.01), (3, 0.01), (6, 0.01), (2, 1), (3, 1), (4, 1)]
 )

@@ -28,6 +28,7 @@ def data():
     return frame
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
 @pytest.mark.parametrize("points", [1, POINTS])
 def test_random_designs_are_glmers(family, points):

@@ -130,6 +130,7 @@ def test_every_option_with_and_without_retention(settings, tokenizer):
     compare(lost, brute_force(surprisal, settings, retention))
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(map(str, s.values())))
 def test_fixations_of_another_reader(settings, tokenizer):
     """Words that the other one never fixated have the context of passing them, or of the end."""

@@ -126,6 +126,7 @@ def test_all_strings_of_tokens(name, context):
     check(network_of(name), truth.tokenizer(), context)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("context", ["ab é", ""])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_variants_bytes_and_first_words(variant, context):
