@@ -1,13 +1,17 @@
 """The last job of a numbered table or figure, with the config's own settings and made-up inputs."""
 
+import html
 import importlib
 import inspect
+import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
+import thesis_inputs
 from project import ROOT
 from recency.config import experiments_of
 from recency.evaluations import registry
@@ -28,7 +32,8 @@ SLOPES = [2.0 ** -(2 * head) for head in range(1, 5)]
 def make(config: dict, target: str, outputs: list[str], folder: Path) -> dict[str, pd.DataFrame]:
     """Make figures and tables by their last jobs; return output → the table next to it.
 
-    `outputs` are "experiment/stem". Those of a numbered `target` have to be among them.
+    `outputs` are "experiment/stem". Those of a numbered `target` have to be among them. Numbers that a
+    table's notes call published are the column `published` of "experiment/stem, notes".
     """
     study = Study(config, ROOT, dry_run=True)
     if target in study.targets:
@@ -42,7 +47,16 @@ def make(config: dict, target: str, outputs: list[str], folder: Path) -> dict[st
         place = folder / experiment
         place.mkdir(parents=True, exist_ok=True)
         made[output] = _run(study, product, experiment, stem, place)
+        if stem.startswith("table_"):
+            made[f"{output}, notes"] = _told(place / f"{stem}.html")
     return made
+
+
+def _told(page: Path) -> pd.DataFrame:
+    """Return the numbers of a table's notes that follow the word published."""
+    text = html.unescape(page.read_text(encoding="utf-8")).replace("\N{MINUS SIGN}", "-")
+    told = re.findall(r"published ([^;<]*)", text)
+    return pd.DataFrame({"published": re.findall(r"-?\d+(?:\.\d+)?", " ".join(told))})
 
 
 def _run(study: Study, product, experiment: str, stem: str, folder: Path) -> pd.DataFrame:
@@ -61,7 +75,7 @@ def _run(study: Study, product, experiment: str, stem: str, folder: Path) -> pd.
         if role == "published":
             given[role] = ROOT / paths
         elif role != "not_run":
-            given[role] = _write(role, paths, folder, study, experiment, settings)
+            given[role] = _write(product, role, paths, folder, study, experiment, settings)
     outputs = {
         key: [folder / f"{name}.{ending}" for ending in products.FORMATS[name.split("_")[0]]]
         for key, (name, _) in product.makes.items()
@@ -73,27 +87,46 @@ def _run(study: Study, product, experiment: str, stem: str, folder: Path) -> pd.
     return pd.read_csv(folder / f"{stem}.csv")
 
 
-def _write(role: str, paths, folder: Path, study: Study, experiment: str, settings: dict):
-    """Write the file or files of a role; return their paths."""
+def _write(product, role, paths, folder: Path, study: Study, experiment: str, settings: dict):
+    """Write the file or files of a role; return their paths. Another product's table is made."""
+    key = f"{product.evaluation}.{role}"
     if isinstance(paths, str):
         out = folder / Path(paths).name
-        ONE[role](study, experiment, settings).to_csv(out, index=False)
+        maker = next((p for p in registry.products() if out.stem in p.stems), None)
+        if maker:
+            _run(study, maker, experiment, out.stem, folder)
+        else:
+            content = thesis_inputs.ONE.get(key) or ONE[role]
+            _put(content(study, experiment, settings), out)
         return out
-    written = []
+    content, written = thesis_inputs.MANY.get(key) or MANY.get(role), []
     for number, path in enumerate(paths):
         out = folder / path.removeprefix("<results>/")
         out.parent.mkdir(parents=True, exist_ok=True)
-        table = MANY[role](study, experiment, settings, number)
-        table.to_parquet(out) if out.suffix == ".parquet" else table.to_csv(out, index=False)
+        _put(content(study, experiment, settings, number), out)
         written.append(out)
     return written
+
+
+def _put(content, out: Path) -> None:
+    """Write a table as Parquet or CSV, and a record as JSON."""
+    if out.suffix == ".json":
+        out.write_text(json.dumps(content), encoding="utf-8")
+    elif out.suffix == ".parquet":
+        content.to_parquet(out)
+    else:
+        content.to_csv(out, index=False)
+
+
+def _lms(study, experiment, settings) -> list[dict]:
+    return settings["lms"] if "lms" in settings else study.lms_of(experiment)
 
 
 def _cells(study, experiment, settings) -> list[dict]:
     """Return lm, label, dataset and measure of every LM and response."""
     return [
         {"lm": lm["lm"], "label": lm["label"], "dataset": r["dataset"], "measure": r["measure"]}
-        for lm in settings["lms"]
+        for lm in _lms(study, experiment, settings)
         for r in study.responses(experiment)
     ]
 
@@ -112,7 +145,7 @@ def _delta(study, experiment, settings):
 
 
 def _perplexity(study, experiment, settings):
-    rows = pd.DataFrame({key: [lm[key] for lm in settings["lms"]] for key in ("lm", "label")})
+    rows = pd.DataFrame({key: [lm[key] for lm in _lms(study, experiment, settings)] for key in ("lm", "label")})
     rows["perplexity"] = _numbers(len(rows))
     rows["bits_per_token"] = np.log2(rows.perplexity)
     return rows.assign(dataset="all", tokens=1000, words=800, word_perplexity=np.nan)
@@ -224,4 +257,5 @@ MANY = {
     "masked_curves": _curve,
     "maps": _map,
     "probes": _probe,
+    "others": lambda study, experiment, settings, number: _delta(study, experiment, settings),
 }
