@@ -23,8 +23,8 @@ HEAD = f"""{TITLE}
 
 Targets are in config.yaml unless another config is named. *reproduced here*: values published / here; *runs*: it ran here, not
 at the paper's size; *needs*: missing for the study's own result; *not covered*: no target. The open study has small LMs.
-Rows, columns, panels and published values of each are in [data/published/inventory](../data/published/README.md#inventory);
-the thesis's are listed, not yet described. This table is generated from it.
+Rows, columns, panels and published values of each are in [data/published/inventory](../data/published/README.md#inventory).
+This table is generated from it.
 
 | study | table or figure | target | status | differs |
 |---|---|---|---|---|

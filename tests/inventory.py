@@ -9,6 +9,8 @@ import pandas as pd
 from project import ROOT
 
 PUBLISHED = ROOT / "data" / "published"
+#: Stands for the names of a file's columns in place of a column's values.
+COLUMNS = "(columns)"
 
 
 def module():
@@ -30,7 +32,9 @@ def problems(entry: Mapping, made: Mapping[str, pd.DataFrame]) -> Iterator[str]:
             continue
         for stated, expected in columns.items():
             column, _, how = stated.partition(", ")
-            found = list(dict.fromkeys(made[output][column].dropna().tolist()))
+            table = made[output]
+            values_here = list(table) if column == COLUMNS else table[column].dropna().tolist()
+            found = list(dict.fromkeys(values_here))
             if "among" in how:
                 found = [value for value in found if value in expected]
             if "sorted" in how:
@@ -40,11 +44,17 @@ def problems(entry: Mapping, made: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     for published in entry.get("published", []):
         shown = Counter()
         for output in published["shown"]:
-            if output in made:
-                shown += written(made[output][published.get("column", "published")])
+            column = published.get("column", "published")
+            if column in made.get(output, ()):
+                shown += written(made[output][column])
         for value, many in values(published).items():
             if shown[value] < many:
                 yield f"{published['file']}: {value} is shown {shown[value]} times, not {many}"
+
+
+def without(table: pd.DataFrame, column: str, value) -> pd.DataFrame:
+    """Return a table without the rows with a value, or without a column of that name."""
+    return table.drop(columns=value) if column == COLUMNS else table[table[column] != value]
 
 
 def values(published: Mapping) -> Counter:

@@ -29,24 +29,29 @@ from recency.workflow.plan.study import Study
 SLOPES = [2.0 ** -(2 * head) for head in range(1, 5)]
 
 
-def make(config: dict, target: str, outputs: list[str], folder: Path) -> dict[str, pd.DataFrame]:
+def make(
+    config: dict, targets: list[str], outputs: list[str], folder: Path
+) -> dict[str, pd.DataFrame]:
     """Make figures and tables by their last jobs; return output → the table next to it.
 
-    `outputs` are "experiment/stem". Those of a numbered `target` have to be among them. Numbers that a
-    table's notes call published are the column `published` of "experiment/stem, notes".
+    `outputs` are "experiment/stem". Some of each of the numbered `targets` have to be among them.
+    Numbers that a table's notes call published are the column `published` of "experiment/stem, notes".
     """
     study = Study(config, ROOT, dry_run=True)
-    if target in study.targets:
+    for target in (name for name in targets if name in study.targets):
         of = study.targets[target]["of"]
         wanted = {f"{name}/{stem}" for name in experiments_of(study.targets[target]) for stem in of}
         assert wanted & set(outputs), f"the inventory describes no file of {target}"
-    made = {}
+    made, run = {}, set()
     for output in outputs:
         experiment, stem = output.split("/")
         product = next(p for p in registry.products() if stem in p.stems)
         place = folder / experiment
         place.mkdir(parents=True, exist_ok=True)
-        made[output] = _run(study, product, experiment, stem, place)
+        if (experiment, product.rule) not in run:  # a function that makes several files runs once
+            _run(study, product, experiment, place)
+            run.add((experiment, product.rule))
+        made[output] = pd.read_csv(place / f"{stem}.csv")
         if stem.startswith("table_"):
             made[f"{output}, notes"] = _told(place / f"{stem}.html")
     return made
@@ -59,7 +64,7 @@ def _told(page: Path) -> pd.DataFrame:
     return pd.DataFrame({"published": re.findall(r"-?\d+(?:\.\d+)?", " ".join(told))})
 
 
-def _run(study: Study, product, experiment: str, stem: str, folder: Path) -> pd.DataFrame:
+def _run(study: Study, product, experiment: str, folder: Path) -> None:
     """Run a product's function."""
     module = importlib.import_module(f"recency.evaluations.{product.module}")
     function = getattr(module, product.function)
@@ -84,7 +89,6 @@ def _run(study: Study, product, experiment: str, stem: str, folder: Path) -> pd.
     if "view" in known:
         given["view"] = View.of_job(given | settings)
     function(**{k: v for k, v in (given | outputs | settings).items() if k in known})
-    return pd.read_csv(folder / f"{stem}.csv")
 
 
 def _write(product, role, paths, folder: Path, study: Study, experiment: str, settings: dict):
@@ -94,7 +98,7 @@ def _write(product, role, paths, folder: Path, study: Study, experiment: str, se
         out = folder / Path(paths).name
         maker = next((p for p in registry.products() if out.stem in p.stems), None)
         if maker:
-            _run(study, maker, experiment, out.stem, folder)
+            _run(study, maker, experiment, folder)
         else:
             content = thesis_inputs.ONE.get(key) or ONE[role]
             _put(content(study, experiment, settings), out)
@@ -145,7 +149,9 @@ def _delta(study, experiment, settings):
 
 
 def _perplexity(study, experiment, settings):
-    rows = pd.DataFrame({key: [lm[key] for lm in _lms(study, experiment, settings)] for key in ("lm", "label")})
+    rows = pd.DataFrame(
+        {key: [lm[key] for lm in _lms(study, experiment, settings)] for key in ("lm", "label")}
+    )
     rows["perplexity"] = _numbers(len(rows))
     rows["bits_per_token"] = np.log2(rows.perplexity)
     return rows.assign(dataset="all", tokens=1000, words=800, word_perplexity=np.nan)

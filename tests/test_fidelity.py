@@ -67,6 +67,14 @@ def _numbers(text: str) -> set[str]:
     return found
 
 
+#: Published files that no entry shows → why.
+SHOWN_ELSEWHERE = {
+    "thesis_tables3_3_and_4_2_ptb.csv": "the values of two other files, compared by a test of perplexity",
+}
+#: Columns of numbers that name a row.
+NAMES = {"thesis_rare_words.csv": {"table"}}
+
+
 def test_every_published_value_of_a_described_study_is_shown_somewhere():
     shown = {
         (published["file"], column)
@@ -75,29 +83,31 @@ def test_every_published_value_of_a_described_study_is_shown_somewhere():
         for column in published["values"]
     }
     files = {file for file, _ in shown}
-    names = ("clark2025", "devarda", "wm2026", "mlm")
+    names = ("clark2025", "devarda", "wm2026", "mlm", "thesis")
     every = {path.name for path in inventory.PUBLISHED.glob("*.csv") if path.name.startswith(names)}
-    assert files == every
-    for file in sorted(every):
+    assert files == every - SHOWN_ELSEWHERE.keys() and SHOWN_ELSEWHERE.keys() <= every
+    for file in sorted(files):
         table = pd.read_csv(inventory.PUBLISHED / file)
         numeric = {
             column
             for column in table
             if table[column].dtype.kind in "if" and table[column].notna().any()
         }
-        assert numeric <= {column for name, column in shown if name == file}, file
+        of_file = {column for name, column in shown if name == file}
+        assert numeric - NAMES.get(file, set()) <= of_file, file
 
 
 @pytest.mark.merge
 @pytest.mark.parametrize("entry", DESCRIBED, ids=place)
 def test_targets_make_what_the_inventory_says_and_a_lost_part_is_found(entry, tmp_path):
     """With every row, panel and published value; without one of them it is a problem."""
-    tables = last_jobs.make(load(), entry["targets"][0], list(entry["outputs"]), tmp_path)
+    config = load(*([entry["config"]] if "config" in entry else []))
+    tables = last_jobs.make(config, entry["targets"], list(entry["outputs"]), tmp_path)
     assert list(inventory.problems(entry, tables)) == []
     for output, columns in entry["outputs"].items():
         for stated, expected in columns.items():
             column = stated.partition(", ")[0]
-            less = tables[output][tables[output][column] != expected[-1]]
+            less = inventory.without(tables[output], column, expected[-1])
             assert list(inventory.problems(entry, tables | {output: less})), (output, column)
     for published in entry.get("published", []):
         for output in published["shown"]:

@@ -17,7 +17,7 @@ from recency.networks.string_similarity import SIMILARITIES
 #: A training text with words of each frequency class, and another text.
 TRAINED = " ".join(["once"] + ["often"] * 12 + ["twice"] * 2)
 TEXTS = pd.DataFrame({"text": ["new once twice often"] * 3})
-#: Values by the reader, word and LM of a regression's data.
+#: Of a regression's data.
 READERS, WORDS = 3, 20
 
 
@@ -75,8 +75,10 @@ def _sparseness(study, experiment, settings, number):
 
 
 def _correlations(study, experiment, settings, number):
-    lm = study.lms[settings["lms"][number]["lm"]]
-    is_lsrc = (lm.get("memory") or {}).get("form") == "lsrc"
+    """Of a corpus also the short memory of an LSRC, which a dataset's texts do not give."""
+    memory = study.lms[settings["lms"][number]["lm"]].get("memory") or {}
+    asked = study.experiment(experiment)["temporal_correlation"]
+    is_lsrc = memory.get("form") == "lsrc" and "corpus" in asked
     rows = [
         {"layer": 1, "state": state, "distance": distance, "correlation": 1 / distance}
         | {"shuffled": 0.1, "pairs": 2000}
@@ -118,7 +120,7 @@ def _abusive(study, experiment, settings):
 
 
 def _expanded(study, experiment, settings):
-    entries = ["first", "second", "third"]
+    entries = ["first_noun", "second_adj", "third_verb"]
     scores = {"score": [2.0, 1.0, -1.0], "published": [3.0, -1.0, -2.0]}
     return pd.DataFrame({"entry": entries, **scores, "in_base": [True, False, False]})
 

@@ -298,7 +298,11 @@ def table_families(
 ) -> None:
     """Write the table to `out` (.csv tidy, .html, .tex)."""
     gaps = family_gaps(points(view, delta_loglik, perplexity, groups, others, one_for_seeds))
-    tables.write(out, table_layout(gaps, view.published_rows([]), view.title), gaps[GAPS])
+    published, data = view.published_rows([]), gaps[GAPS]
+    if published is not None:  # as rows of their own: their corpora are named otherwise
+        printed = published_gaps(published).rename(columns={"gap": "published_gap"})
+        data = pd.concat([data, printed], ignore_index=True)
+    tables.write(out, table_layout(gaps, published, view.title), data)
 
 
 def table_layout(gaps: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:

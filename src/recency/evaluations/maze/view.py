@@ -75,13 +75,13 @@ def with_perplexity(rows: pd.DataFrame, path: File | None) -> str:
     """Return a note on the correlation of accuracy and perplexity over LMs."""
     overall = rows[(rows.level == "overall") & (rows.lm != READERS)]
     rho = correlation(overall.accuracy, overall.perplexity)
+    published_note = published(path, OF_ACCURACY)
+    published_note = f"{published_note}, in English" if published_note else ""
     if math.isnan(rho.value):
-        return "accuracy and perplexity: too few LMs for a correlation" + published(
-            path, OF_ACCURACY
-        )
+        return f"accuracy and perplexity: too few LMs for a correlation{published_note}"
     return (
         f"Spearman's ρ of accuracy and perplexity over {rho.n} LMs: {style.number(rho.value, 2)} "
-        f"(p {style.p_value(rho.p)}){published(path, OF_ACCURACY)}"
+        f"(p {style.p_value(rho.p)}){published_note}"
     )
 
 

@@ -65,8 +65,9 @@ TABLE_COLUMNS = [
     "test_sd",
 ]
 TABLE_COLUMNS += ["words_per_second", "weight", "interpolated_ppl", "interpolated_sd"]
-TABLE_COLUMNS += ["published_ppl", "published_interpolated_ppl", "published_label"]
-PUBLISHED_COLUMNS = TABLE_COLUMNS[-3:]
+TABLE_COLUMNS += ["published_ppl", "published_interpolated_ppl", "published_parameters"]
+TABLE_COLUMNS += ["published_label"]
+PUBLISHED_COLUMNS = TABLE_COLUMNS[-4:]
 TABLE_NOTES = [
     "Parameters: for an n-gram model, the number of n-grams",
     "Words/s: speed of scoring the test text; for n-grams, including loading of the model",
@@ -115,9 +116,9 @@ def published_values(path: File) -> pd.DataFrame:
 def with_published_values(rows: pd.DataFrame, path: File) -> pd.DataFrame:
     """Add published values to LMs with these labels, and rows of those that no LM here has."""
     values = published_values(path)
-    values = values.rename(
-        columns={"ppl": "published_ppl", "ppl_interpolated": "published_interpolated_ppl"}
-    )[["label", *PUBLISHED_COLUMNS]]
+    published = {"ppl": "published_ppl", "ppl_interpolated": "published_interpolated_ppl"}
+    published |= {"parameters": "published_parameters"}
+    values = values.rename(columns=published).reindex(columns=["label", *PUBLISHED_COLUMNS])
     for column in PUBLISHED_COLUMNS:
         rows[column] = rows.label.map(values[column])
     absent = values[~values.index.isin(rows.label)].assign(published_label=None)
@@ -134,7 +135,7 @@ def layout_of_lms(title: str, rows: pd.DataFrame, other: str | None) -> Table:
         named = row.published_label if isinstance(row.published_label, str) else ""
         cells = [
             row.label,
-            "–" if np.isnan(row.parameters) else f"{row.parameters / 1e6:.1f} M",
+            _parameters_cell(row.parameters, row.published_parameters),
             "–" if np.isnan(row.words_per_second) else f"{row.words_per_second:,.0f}",
             "–" if np.isnan(row.validation_ppl) else f"{row.validation_ppl:.1f}",
             _table_cell(row.test_ppl, row.test_sd, row.seeds, row.published_ppl, named),
@@ -190,6 +191,12 @@ def _listed(labels: Iterable[str]) -> str:
     if len(labels) > LISTED + 1:
         labels = [*labels[:LISTED], f"{len(labels) - LISTED} more"]
     return " and ".join(filter(None, [", ".join(labels[:-1]), labels[-1]]))
+
+
+def _parameters_cell(value: float, published: str | float) -> Cell:
+    """Return a number of parameters, with the published one as it was printed ("6M") beneath."""
+    below = (f"published {published}",) if isinstance(published, str) else ()
+    return Cell("–" if np.isnan(value) else f"{value / 1e6:.1f} M", below)
 
 
 def _table_cell(value: float, sd: float, seeds: float, published: float, named: str) -> Cell:

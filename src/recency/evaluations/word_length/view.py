@@ -75,7 +75,15 @@ def table_word_length(view: View, lengths: File, out: Files, frequency_of: str) 
     """Write the table to `out` (.csv tidy, .html, .tex), frequencies first, then the highest ρ."""
     rows = comparison.table(lengths, COLUMNS)
     rows.insert(1, "label", rows.lm.map(labels_of(view, frequency_of)))
-    tables.write(out, layout(rows, view.published_rows(PUBLISHED), view.title), rows)
+    published = view.published_rows(PUBLISHED)
+    data = rows if published is None else pd.concat([rows, published_tests(published)])
+    tables.write(out, layout(rows, published, view.title), data)
+
+
+def published_tests(published: pd.DataFrame) -> pd.DataFrame:
+    """Return published values as rows of a level of their own, for the table's CSV."""
+    names = {"lm": "label", **{name: f"published_{name}" for name in PUBLISHED[1:]}}
+    return published.rename(columns=names).assign(level="published")
 
 
 def layout(rows: pd.DataFrame, published: pd.DataFrame | None, title: str) -> Table:
