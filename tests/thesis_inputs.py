@@ -31,7 +31,7 @@ def _text(study, experiment, settings, number):
 
 
 def _part(study, experiment, settings, number):
-    """The training text of a corpus, then its other parts."""
+    """Return the training text of a corpus, then its other parts."""
     return TEXTS if number else pd.DataFrame({"text": [TRAINED]})
 
 
@@ -75,7 +75,7 @@ def _sparseness(study, experiment, settings, number):
 
 
 def _correlations(study, experiment, settings, number):
-    """Of a corpus also the short memory of an LSRC, which a dataset's texts do not give."""
+    """Return states of each LM, of a corpus also the short memory of an LSRC, which a dataset's texts do not give."""
     memory = study.lms[settings["lms"][number]["lm"]].get("memory") or {}
     asked = study.experiment(experiment)["temporal_correlation"]
     is_lsrc = memory.get("form") == "lsrc" and "corpus" in asked
@@ -179,7 +179,7 @@ def _fitted(study, experiment, settings, number):
 
 
 def _fit(study, experiment, settings, number):
-    """A regression's record, in the parts that shares of variance and effects read."""
+    """Return a regression's record, in the parts that shares of variance and effects read."""
     terms = ["(Intercept)", "length", "unigram", "position", "surprisal"]
     return {
         "formula": "time_ms ~ length + unigram + position + surprisal",

@@ -220,7 +220,7 @@ def test_tables_and_figure_name_what_is_not_run(tmp_path):
     show(view.table_maze, maze=paths["maze"], out=ends, baseline="good", published=told)
     page = ends[1].read_text()
     assert "Not run: TABLE (no surprisal of the foils)" in page
-    assert "published −0.56 (p 0.036)" in page and "80 words with a foil" in page
+    assert "published −0.56 (p 0.036), in English" in page and "80 words with a foil" in page
     show(
         view.table_maze_contrasts,
         contrasts=paths["contrasts"],
