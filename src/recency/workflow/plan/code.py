@@ -77,7 +77,7 @@ def track(rules, choose: Callable[[str, object], Chosen], memory: Path | None = 
     a package, all its modules count. Results are cached in the file `memory`, which is valid as long
     as no file of the package changes.
     """
-    if memory is not None and memory.parent.is_dir():
+    if memory is not None:
         remember(memory)
     for rule in rules:
         if not rule.script:
@@ -124,7 +124,10 @@ def fingerprints(starts: tuple[Path, ...], chosen: Chosen | None = None) -> dict
 
 
 def remember(memory: Path) -> None:
-    """Read the cache in a file if it is of the package's current code; update it when this process ends."""
+    """Read the cache in a file if it is of the package's current code; update it when this process ends.
+
+    It is not written where the file's folder does not exist then; Snakemake makes it.
+    """
     from readingtimes.files import atomic
 
     files = sorted(path for path in ROOT.rglob("*") if path.is_file())
