@@ -124,10 +124,7 @@ def fingerprints(starts: tuple[Path, ...], chosen: Chosen | None = None) -> dict
 
 
 def remember(memory: Path) -> None:
-    """Read the cache in a file if it is of the package's current code; update it when this process ends.
-
-    It is not written where the file's folder does not exist then; Snakemake makes it.
-    """
+    """Read the cache in a file if it is of the package's current code; update it when this process ends."""
     from readingtimes.files import atomic
 
     files = sorted(path for path in ROOT.rglob("*") if path.is_file())
