@@ -37,6 +37,7 @@ def test_modules_are_imported_by_name_in_one_place():
     assert called_in("exec_module") == {"src/recency/export/write.py"}
 
 
+@pytest.mark.merge
 def test_near_names_are_guessed_in_one_place():
     below = "packages/crosslmm/src/crosslmm/errors.py"
     assert called_in("get_close_matches") == {

@@ -185,6 +185,7 @@ def test_what_a_table_holds_is_shown(tmp_path):
     assert "2 of 39 responses of SPR dropped, without a value" in out
 
 
+@pytest.mark.merge
 def test_words_may_be_in_another_file(tmp_path):
     stimuli = words().rename(columns={"item": "story", "word": "token"})
     known = save(stimuli[["story", "sentence", "position", "token", "nchar"]], tmp_path / "w.csv")
@@ -234,6 +235,7 @@ def test_positions_with_a_gap_are_refused_and_both_readings_shown(tmp_path):
     assert "position: position" in out and "`position: null`" in out
 
 
+@pytest.mark.merge
 def test_another_encoding_and_decimal_marks_are_found(tmp_path):
     frame = readings().replace({"word": {"Nobody": "Nobödy"}}).assign(rt=lambda d: d.rt + 0.5)
     path = tmp_path / "mine.csv"
@@ -277,6 +279,7 @@ def test_what_is_no_table_is_one_line(tmp_path, data, message):
     assert (status, out) == (2, "") and message in err and err.count("\n") == 1
 
 
+@pytest.mark.merge
 @pytest.mark.skipif(not (ROOT / ".venv/bin/python").exists(), reason="not set up here")
 def test_run_describe_names_files_from_where_the_user_is(tmp_path):
     save(readings(), tmp_path / "mine.csv")
@@ -320,6 +323,7 @@ def test_the_join_with_a_dataset_is_tried(tmp_path, shared_data, monkeypatch):
     assert "three rows as read:" in out and "100 % of which are the same" in out
 
 
+@pytest.mark.merge
 def test_a_table_of_surprisals_gives_lms(tmp_path):
     scores = words().assign(
         gpt2_surprisal=[2.5 + n / 3 for n in range(13)],
@@ -360,6 +364,7 @@ def test_one_column_of_an_lm_is_read(tmp_path):
     assert "left out: sum_surprisal: 0.693 times surprisal_base2" in out
 
 
+@pytest.mark.merge
 def test_columns_of_a_larger_and_a_smaller_lm_that_are_swapped_are_noted(tmp_path):
     known = save(words(), tmp_path / "words.csv")
     large = np.linspace(2.5, 9, 13)

@@ -81,6 +81,7 @@ def test_few_items_are_noted(tmp_path):
         assert ("items: too few" in out) is said, out
 
 
+@pytest.mark.merge
 def test_stimuli_of_an_experiment_may_be_in_another_file(tmp_path):
     stimuli = save(cells(12).drop(columns="place"), tmp_path / "stimuli.csv")
     rows = trials(12).rename(columns={"item": "Item", "condition": "cloze_level"})
@@ -95,6 +96,7 @@ def test_stimuli_of_an_experiment_may_be_in_another_file(tmp_path):
     assert joined.time_ms.tolist() == rows.sort_values(["subject", "Item"]).rt_critical.tolist()
 
 
+@pytest.mark.merge
 def test_positions_alone_are_not_guessed(tmp_path):
     frame = means(12).rename(columns={"place": "target_pos"}).drop(columns=["target", "cloze"])
     odd = frame["item"] % 2 == 1
@@ -109,6 +111,7 @@ def test_positions_alone_are_not_guessed(tmp_path):
     assert set(critical.position) == {6, 8} and set(critical.word) == {"gate,", "wagon,", "violin,"}
 
 
+@pytest.mark.merge
 def test_tables_of_words_and_phrases_are_no_experiments(tmp_path):
     whole = readings().groupby("item").word.agg(" ".join)
     frame = readings().assign(passage=lambda d: d["item"].map(whole), condition="a")

@@ -214,6 +214,7 @@ def test_times_of_0_and_words_of_punctuation_are_noted(tmp_path):
     assert "20 times of Maze are 0" in out and "of the words are punctuation alone" in out
 
 
+@pytest.mark.merge
 def test_a_clock_of_fixations_is_no_measure(tmp_path):
     report = WHOLE.assign(
         IA_FIRST_FIXATION_DURATION=WHOLE.rt - 40,

@@ -81,6 +81,7 @@ def test_two_factors_of_a_latin_square(tmp_path, dropped, seed):
     assert of_item["obj lo"] == sentence(2, "obj", "lo")
 
 
+@pytest.mark.merge
 def test_a_readers_list_of_another_name_is_no_condition(tmp_path):
     frame = experiment().drop(columns="Kind").rename(columns={"List": "booklet"})
     frame = frame[["booklet", *frame.columns.drop("booklet")]]
@@ -88,6 +89,7 @@ def test_a_readers_list_of_another_name_is_no_condition(tmp_path):
     assert columns["condition"] == ["Clause", "Freq"] and columns["item"][0] == "ItemNum"
 
 
+@pytest.mark.merge
 def test_practice_and_questions_are_left_out(tmp_path):
     frame = experiment().drop(columns=["Kind", "List"]).assign(phase="exp", screen="read")
     asked = frame.drop_duplicates(["Participant", "ItemNum"]).assign(
@@ -100,6 +102,7 @@ def test_practice_and_questions_are_left_out(tmp_path):
     assert "rows: {phase: [exp], screen: [read]}" in out
 
 
+@pytest.mark.merge
 def test_one_column_of_conditions(tmp_path):
     frame = experiment().drop(columns=["Kind", "List"])
     frame["condition"] = frame.Clause + "_" + frame.Freq
@@ -143,6 +146,7 @@ def test_fillers_that_are_numbered_from_1_again_are_no_condition(tmp_path):
     assert words["item"].nunique() == 54
 
 
+@pytest.mark.merge
 def test_other_texts_under_the_same_numbers_are_no_versions(tmp_path):
     frame = experiment(items=6).query("Clause == 'subj' and Freq == 'hi'")
     other = experiment(items=12).query("Clause == 'obj' and Freq == 'lo' and ItemNum > 6")

@@ -149,6 +149,7 @@ def test_elsewhere_one_line_says_what_is_needed(name, tmp_path, monkeypatch, cap
     assert shown.err.startswith(f"recency {name}: ") and "checkout of the workflow" in shown.err
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -83,6 +83,7 @@ def test_a_map_has_what_is_ahead_and_is_that_of_transformers(folder, tmp_path):
     assert list(names) == ["<s>", "w1", "w2", "w3", "w4", "</s>"]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("bias", [None, BIAS])
 def test_distances_are_signed_and_those_of_loops(folder, texts, tmp_path, bias):
     words = texts.assign(sentence=0, position=texts.groupby("item").cumcount())

@@ -172,6 +172,7 @@ def test_scores_are_those_of_loops_over_the_texts(data, models, tmp_path, kind, 
     assert 5 < overall.std()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("kind", ["causal", "masked"])
 def test_reading_is_what_statsmodels_says_of_surprisals_of_single_passes(data, models, kind):
     folder, _ = data

@@ -258,6 +258,7 @@ def test_a_coding_s_effects_are_the_coefficients_of_r_s_contrasts(coding):
     assert len(found) == (C if coding == "sum" else C - 1)
 
 
+@pytest.mark.merge
 def test_contrasts_of_a_coding_are_those_of_the_conditions(study):
     by_name, _ = run(study)
     coded, _ = run(study, contrasts="treatment")

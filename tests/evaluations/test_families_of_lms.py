@@ -174,6 +174,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_met_when_the_config_is_read(fault):
     experiment = {"families": yaml.safe_load(fault)}

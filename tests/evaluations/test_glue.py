@@ -323,6 +323,7 @@ def test_the_table_and_the_figure_show_which_runs_ended_on_one_answer(tmp_path):
     assert by_run.ended.sum() == 4 and set(by_run.published.dropna()) == {83.6, 84, 0.03, 0.02}
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize(
     "change, said",
     [

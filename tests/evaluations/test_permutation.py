@@ -221,6 +221,7 @@ def test_table(tmp_path):
     assert [table[2][key] for key in empty] == [""] * 4
 
 
+@pytest.mark.merge
 def test_kinds_are_tested_by_the_means_of_their_lms(tmp_path, monkeypatch):
     random = np.random.default_rng(4)
     names = ["a", "b", "c", "base"]
@@ -264,6 +265,7 @@ def test_kinds_are_tested_by_the_means_of_their_lms(tmp_path, monkeypatch):
     assert permutation._test_pairs(made, 99, 0)[0]["n"] == 0
 
 
+@pytest.mark.merge
 def test_lms_against_the_baseline_are_a_family_of_their_own(tmp_path, monkeypatch):
     """Three tests against the baseline by Holm's method, and one of another pair as it is."""
     p = {"a": 0.01, "b": 0.02, "c": 0.4}

@@ -278,6 +278,7 @@ def test_every_layer_is_measured(made, tmp_path):
     assert alone.equals(table[table.network != "untrained"])
 
 
+@pytest.mark.merge
 def test_a_killed_job_goes_on_from_its_layers(made, tmp_path, monkeypatch):
     whole, probe, calls = run(made, tmp_path / "whole.csv"), structural_probe.probe, []
 

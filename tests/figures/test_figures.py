@@ -317,6 +317,7 @@ def test_missing_parts_are_said(tmp_path):
     assert "Not run: Dundee FP, GP" in panels and "excluded from the total" not in panels
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("lms", [[], SIX[:1]])
 def test_little_or_nothing_run_is_a_figure_that_says_so(tmp_path, lms):
     delta = write_delta(tmp_path / "delta_loglik.csv", lms, TWO[:1])
@@ -354,6 +355,7 @@ def test_data_beside_the_figure_are_its_numbers(tmp_path):
     assert rows.low.notna().all() and rows.low_over_baseline.isna().sum() == 3  # the baseline's
 
 
+@pytest.mark.merge
 def test_published_values_are_hollow_grey_marks_at_their_places(tmp_path):
     """In each figure of ΔLogLik; the values here are Table 2's, increased by one nat a response."""
     result = read(tmp_path, SIX, TWO)

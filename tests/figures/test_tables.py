@@ -366,6 +366,7 @@ CONFIG = {
 CAPTIONS = [*ROOT.glob("workflow/report/*.rst"), *ROOT.glob("src/recency/evaluations/*/*.rst")]
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("caption", sorted(CAPTIONS), ids=lambda p: p.stem)
 def test_captions_render(caption):
     """As Snakemake renders them: Jinja, then docutils, here with warnings as errors."""

@@ -354,6 +354,7 @@ def test_bf16_is_of_the_file(network, tmp_path, monkeypatch, cache):
         recency.load(path, precision="bf16")
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
 @pytest.mark.parametrize("damage", ["changed", "removed"])
 def test_a_copy_that_was_damaged_is_made_again(network, tmp_path, cache, file, damage):

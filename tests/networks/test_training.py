@@ -42,6 +42,7 @@ def test_lost_outputs_of_a_finished_job_cost_no_training(job, monkeypatch):
     assert (job["out"].parent / "model.safetensors").read_bytes() == expected
 
 
+@pytest.mark.merge
 def test_a_finished_state_of_another_specification_is_passed_over(job):
     train.main(**job)
     job["recipe"] = RECIPE | {"steps": 20}
@@ -196,6 +197,7 @@ def test_a_loss_that_is_no_number_stops_the_job(job, monkeypatch, clock):
     assert (job["out"].parent.parent / ".lm.state.pt").exists()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("last", [7, 99])
 def test_a_loss_that_stays_above_guessing_stops_the_job(job, monkeypatch, clock, last):
     """Some steps may be beyond it; not the mean of many."""

@@ -157,6 +157,7 @@ def test_fixations_by_pixels_are_those_by_number(files):
     pd.testing.assert_frame_equal(check_responses(found, words, "pixels"), expected)
 
 
+@pytest.mark.merge
 def test_order_trials_ignored_labels_and_units(files):
     table = scanpaths(np.random.default_rng(2))
     _, expected = read(files, table)

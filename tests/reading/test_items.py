@@ -81,6 +81,7 @@ WAYS = {
 }  # fmt: skip
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_name_the_region_gives_the_same(tmp_path, way):
     frame = WAYS[way](means())

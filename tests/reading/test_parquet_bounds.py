@@ -71,6 +71,7 @@ def test_categories(tmp_path, kind):
     refused(lambda path: anything.read(path, Style()), path)
 
 
+@pytest.mark.merge
 def test_commands(tmp_path, capsys):
     path = bomb(tmp_path / "words.parquet")
     for arguments in (["lmer", str(path), "rt ~ 1 + (1 | word)"], ["describe", str(path)]):
@@ -130,6 +131,7 @@ def wide(path, columns):
     return path
 
 
+@pytest.mark.merge
 def test_a_table_of_many_columns_is_not_described(tmp_path, capsys):
     path = wide(tmp_path / "wide.csv", 20_000)
     assert main(["describe", str(path)]) == 2
@@ -137,6 +139,7 @@ def test_a_table_of_many_columns_is_not_described(tmp_path, capsys):
     assert "wide.csv has 20,000 columns, and at most 2,000 are described: write those" in err
 
 
+@pytest.mark.merge
 def test_a_table_of_many_columns_is_read(tmp_path):
     path = wide(tmp_path / "wide.csv", 20_000)
     read = anything.read(path, Style(), lambda header: [header[0], *header[-50:]]).frame

@@ -145,6 +145,7 @@ def test_snakemake_shows_the_fault_alone(project):
         assert "ConfigError" in done.stdout
 
 
+@pytest.mark.merge
 def test_targets_and_tables_are_looked_at_when_a_run_is_planned(project):
     (project / "mine.csv").write_text("item,sentence,position,word,subject,rt\na,1,1,The,s1,310\n")
     (project / "over.yaml").write_text(

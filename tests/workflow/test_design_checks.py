@@ -143,6 +143,7 @@ def test_what_simulated_readers_do_not_have():
     assert any("recovery: the design spr has no previous_surprisal" in line for line in lines)
 
 
+@pytest.mark.merge
 def test_columns_of_an_own_table(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("item,sentence,position,word,subject,rt,cloze,condition,wordlen\n")
