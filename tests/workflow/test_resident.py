@@ -87,8 +87,8 @@ os.chdir("/")
 FAILURE = """
 import os, signal, sys
 
-print("out of", snakemake.wildcards.name)
-print("err of", snakemake.wildcards.name, file=sys.stderr)
+print("out of " + snakemake.wildcards.name)  # in one write: jobs print at the same time
+print("err of " + snakemake.wildcards.name, file=sys.stderr)
 if snakemake.wildcards.name == "status":
     sys.exit(3)
 if snakemake.wildcards.name == "words":
