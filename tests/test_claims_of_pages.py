@@ -1,17 +1,11 @@
 """What pages claim in words follows from the intervals of their files, by the rule for claims."""
 
 import re
-from pathlib import Path
 
 import pandas as pd
 
 from crosslmm.stats import claims
-
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-
-
-def said(page):
-    return " ".join((DOCS / page).read_text(encoding="utf-8").split())
+from written import DOCS, cells, number, percent, said
 
 
 def test_pretrained_networks_with_a_bias_at_inference():
@@ -162,19 +156,6 @@ def test_endpoints_of_factorial_experiments():
     assert versions.power.round(2).tolist() == [0.15, 0.17, 0.25, 0.17]
 
 
-def cells(page, head):
-    """Return the rows of a page's table whose header begins with a cell."""
-    text = (DOCS / page).read_text(encoding="utf-8")
-    table = re.search(rf"^\| {re.escape(head)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)[
-        1
-    ]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
-
-
-def percent(share):
-    return f"{100 * share:.0f}"
-
-
 def test_candidate_endpoints():
     rows = pd.read_csv(DOCS / "endpoint" / "candidates.csv")
     likelihoods = {
@@ -190,7 +171,7 @@ def test_candidate_endpoints():
         "in-sample": ("in_sample", "two_way"),
         "exploratory": ("held_out", "given_fits"),
     }
-    shown = cells("endpoint.md", "baseline")[:8]
+    shown = cells("endpoint.md", "baseline", "likelihood", "observations")
     for baseline, likelihood, scored, *values in shown:
         where, interval = data[scored]
         same = rows[
@@ -257,10 +238,6 @@ def test_false_positives_of_intervals_by_setting():
     assert f"{low:.1f} to {high:.1f} %, median {median:.1f}" in text
 
 
-def signed(value, digits=1):
-    return f"{value:+.{digits}f}".replace("-", "−")
-
-
 def test_order_of_the_theories():
     rows = pd.read_csv(DOCS / "open-study" / "theories.csv").set_index("label")
     text = said("open-study/theories.md")
@@ -320,7 +297,7 @@ def test_pretrained_networks_beyond_the_endpoint():
         "items_ucl": "UCL eye tracking",
         "items_ucl_spr": "self-paced",
     }.items():
-        both = [signed(means[dataset, f"-{bias}-I"]) for bias in ("dVM", "ALiBi-mix")]
+        both = [number(means[dataset, f"-{bias}-I"], 1, sign=True) for bias in ("dVM", "ALiBi-mix")]
         assert f"{name} {' and '.join(both)}" in text
     trials = pd.read_csv(DOCS / "pretrained" / "search.csv").nlargest(5, "loglik")
     assert trials.loglik.max() - trials.loglik.min() < 1.5
