@@ -68,7 +68,7 @@ def main() -> None:
             f"{name}.error_variance": round(100 * float(np.mean(errors**2) / bits.var()), 3),
             f"{name}.times_plain": round(seconds / float(np.median(plain)), 1),
         }
-    keep("erasures", processor("1 thread"), metrics, {}, given.out, model=given.model)
+    keep("erasures", processor("1 thread"), metrics, {}, given.out, model=Path(given.model).name)
 
 
 if __name__ == "__main__":

@@ -331,3 +331,113 @@ def test_the_thesis_s_measures_of_the_open_study():
     made = pairs.drop("without").spearman
     ends = (f"{v:.2f}".lstrip("0") for v in (pairs.spearman["without"], made.min(), made.max()))
     assert "rises from {} to {} to {} with".format(*ends) in text
+
+
+def test_masked_networks_of_the_open_study():
+    text, folder = said("open-study/masked_lms.md"), DOCS / "open-study"
+    glue = pd.read_csv(folder / "mlm_glue.csv")
+    perplexity = glue[glue.task == "ppl"].set_index("label")
+    told = "perplexity is {} with ALiBi and the CLAP head, {} with ALiBi alone, {} with the head alone and {} with neither"  # fmt: skip
+    names = ["zero-clap", "alibi", "learned-clap", "baseline"]
+    assert told.format(*(number(perplexity.best[name]) for name in names)) in text
+    ordered = perplexity.loc[[*names, "sinusoidal"]]
+    assert (ordered.high.to_numpy()[:-1] < ordered.low.to_numpy()[1:]).all()
+    published = perplexity.published_base
+    own = "are {baseline} (learned positions) and {alibi} (ALiBi), {learned} and {zero} with the CLAP head"  # fmt: skip
+    shown = {name.partition("-")[0]: number(published[name], 2) for name in names}
+    assert own.format(**shown) in text
+    length = pd.read_csv(folder / "mlm_length.csv").set_index(["label", "length"])
+    falls = []
+    for name in ("alibi", "zero-clap"):
+        longer = length.loc[name].loc[[512, 1024, 2048]]
+        assert (longer.high < 0).all() and longer.ppl.is_monotonic_decreasing
+        falls.append(100 * (1 - length.ppl[name, 2048] / length.ppl[name, 256]))
+    assert f"by {min(falls):.1f} to {max(falls):.1f} % (intervals below 0)" in text
+    worse = length.ppl["sinusoidal", 2048] / length.ppl["sinusoidal", 256] - 1
+    assert length.low["sinusoidal", 2048] > 0
+    assert f"sinusoidal positions are worse by {percent(worse)} %" in text
+    assert length.ppl["baseline"][512:].isna().all() and length.ppl["learned-clap"][512:].isna().all()  # fmt: skip
+    tuned = glue[glue.task != "ppl"]
+    ended = tuned.groupby("task")[["runs", "ended"]].sum()
+    assert (ended.runs == 15).all() and set(tuned.epochs) == {3} and set(tuned.train) == {1000}
+    assert ended.ended.to_dict() == {"CoLA": 15, "MRPC": 15, "RTE": 5, "SST-2": 5, "STS-B": 4}
+    assert "of fifteen fine-tunings (three epochs, 1,000 examples), all of CoLA and MRPC, five of RTE and SST-2, four of STS-B" in text  # fmt: skip
+    for task, share in (("CoLA", "68.9"), ("MRPC", "66.5")):
+        assert {f"{x:.1f}" for x in tuned[tuned.task == task][["best", "majority"]].stack()} == {share}  # fmt: skip
+        assert f"{task}'s {share}" in text
+    # Shares of the majority class in GLUE's development sets.
+    majority = {"CoLA": 69.1, "MRPC": 68.4, "RTE": 52.7}
+    study = pd.read_csv(DOCS.parent / "data" / "published" / "mlm_clap_pile.csv")
+    assert sum((study[task] == share).sum() for task, share in majority.items()) == 5
+    assert "as are five of the study's own figures" in text
+
+
+def test_serial_position_of_a_pretrained_network():
+    rows = pd.read_csv(DOCS / "pretrained" / "serial_position.csv").set_index("bias")
+    recognised, recalled = (rows[rows.task == task] for task in ("recognition", "recall"))
+    plain, steep, mixed = (recognised.loc[name] for name in ("no bias", "ALiBi-1/4", "ALiBi-mix"))
+    assert (plain.mean_low > 50).all() and (plain.primacy_low > 0).all()
+    assert (steep.recency_low > 0).all() and not (steep.primacy_low > 0).any()
+    assert (mixed["mean"] < 55).all()
+    assert recalled["mean"].max() < 2 and set(rows.lists) == {40}
+
+
+def test_choice_of_a_family():
+    text, folder = said("regression.md"), DOCS / "families"
+    rows = pd.read_csv(folder / "family_choice.csv")
+    rows["response"] = rows.dataset + "." + rows.measure
+    assert rows.converged.all() and rows.lm.nunique() == 5
+    fit = 1000 * rows.pivot_table("loglik", "response", "family")
+    above = fit.sub(fit.gaussian, axis=0)
+    best = above.idxmax(axis=1).to_dict()
+    assert best["ucl_spr.SPR"] == best["provo.FP"] == "shifted_lognormal"
+    assert best["natural_stories.SPR"].startswith("exgaussian")
+    assert best["ucl_eye_tracking.FP"].startswith("exgaussian")
+    gains = above.max(axis=1)
+    ends = f"{gains.min():.0f} to {gains.max():.0f} nats per 1,000 observations above the Gaussian"
+    assert ends in text
+    order = {
+        response: each.pivot_table("delta_loglik", "lm", "family").corr(method="spearman").gaussian
+        for response, each in rows.groupby("response")
+    }
+    rho = pd.DataFrame(order).round(2)
+    paced = ["ucl_spr.SPR", "natural_stories.SPR"]
+    skewed = rho.filter(like="exgaussian", axis=0)[paced]
+    inverse = rho.loc["inverse_gaussian identity", "natural_stories.SPR"]
+    rho.loc[skewed.index, paced] = rho.loc["inverse_gaussian identity", "natural_stories.SPR"] = None
+    assert (rho.min().min(), rho.max().max()) == (0.8, 1)
+    assert (skewed.min().min(), skewed.max().max(), inverse) == (-0.1, 0.7, -0.4)
+    means = rows[rows.response == "ucl_spr.SPR"].groupby("family").delta_loglik.mean()
+    assert f"its mean is {means.min():.0f} to {means.max():.0f} nats by family" in text
+    links = pd.read_csv(folder / "linking_choice.csv")
+    fit = 1000 * links.pivot_table("loglik", ["dataset", "measure", "family", "lm"], "linking")
+    widest = (fit.max(axis=1) - fit.min(axis=1)).max()
+    assert links.converged.all() and f"at most {widest + 1e-9:.1f} nats per 1,000" in text
+
+
+def test_differences_from_the_paper_that_are_not_explained():
+    rows = pd.read_csv(DOCS / "endpoint" / "table2_values.csv")
+    rows = rows[(rows.base == "all") & (rows.endpoint == "modelblocks")]
+    assert (rows.groupby("response").lm.nunique() == 14).all()
+    apart = (rows.delta_loglik - rows.published).groupby(rows.response).mean()
+    said_of = ", ".join(f"{name} {number(value, sign=True)}" for name, value in apart.sort_values().items())  # fmt: skip
+    order = ["UCL SPR", "UCL FP", "Provo FP", "UCL GP", "Provo SP", "Provo GP"]
+    assert apart.sort_values().index.tolist() == order
+    assert f"{said_of} nats" in said("endpoint.md")
+    shares = {name: f"{abs(apart[name]):.0f} ({name.removeprefix('Provo ')})" for name in order}
+    told = "is {Provo SP} and {Provo GP} nats above, {Provo FP} below".format(**shares)
+    assert told in said("fidelity.md")
+
+
+def test_simulated_readers_without_controls():
+    rows = pd.read_csv(DOCS / "endpoint" / "scanpaths.csv", keep_default_na=False)
+    text = said("readers-memory.md")
+    both = rows[rows.baseline == "saccades"]
+    absent = both[both.readers_use != "own"]
+    assert f"no study claims memory that is not there (0 of {absent.studies.sum()})" in text
+    assert (absent.claim == 0).all() and (both[both.ms_per_bit == 3].query("readers_use == 'own'").claim == 1).all()  # fmt: skip
+    alone = rows[rows.baseline == "without"].set_index("readers_use")
+    assert alone.claim["none"] == 0.2 and "Without saccades in the baseline a fifth" in text
+    whole, another = alone.leads_whole["another"], alone.leads_another["whole"]
+    misled = f"own fixations beat the whole text if readers use another's ({100 * whole + 1e-9:.0f})"
+    assert misled in text and f"if they use the text ({percent(another)})" in text

@@ -8,6 +8,7 @@ import pandas as pd
 
 from project import ROOT, SCHEMA, load
 from recency.workflow.config import checks
+from written import tables
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "open-study"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
@@ -16,45 +17,56 @@ NUMBER = re.compile(r"(?<![\w/.-])[-−+]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?![\w/])"
 
 
 def marked():
-    """Return each table after `<!-- numbers of: FILE … -->` of any page: its files, its rows' cells."""
-    tables = []
-    for page in FOLDER.parent.rglob("*.md"):
-        text = page.read_text(encoding="utf-8")
-        for files, table in re.findall(r"<!-- numbers of: (.*?) -->\n\n((?:\|.*\n)+)", text):
-            rows = [
-                [cell.strip() for cell in line.strip("|\n").split("|")]
-                for line in table.split("\n")
-            ]
-            paths = [page.parent / name for name in files.split()]
-            tables.append((paths, [row for row in rows[2:] if len(row) > 1]))
-    return tables
+    """Return each table after `<!-- numbers of: FILE … -->` of any page: its files, its rows."""
+    return [
+        ([page.parent / name for name in files], rows)
+        for page in FOLDER.parent.rglob("*.md")
+        for files, _, rows in tables(page.relative_to(FOLDER.parent))
+        if files
+    ]
 
 
-def numbers(cells):
-    """Return the numbers in cells, as (text, value, decimals)."""
-    for text in NUMBER.findall(" ".join(cells)):
+def numbers(cell):
+    """Return the numbers in a cell, as (text, value, decimals)."""
+    for text in NUMBER.findall(cell):
         plain = text.replace(",", "").replace("−", "-")
         yield text, float(plain), len(plain.partition(".")[2])
 
 
-def test_numbers_of_marked_tables_are_in_their_files():
-    """Each is a value, rounded, of a row of the files that has the row's first cell as a name."""
-    tables = marked()
-    assert len(tables) >= 2
-    for files, rows in tables:
-        sheets = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
-        for first, *cells in rows:
-            names = [first, first.replace("/", "_")]  # an LM's label, and its key
-            values = [
-                float(value)
-                for sheet in sheets
-                for value in sheet[sheet.isin(names).any(axis=1)].to_numpy().ravel()
+def values_of(sheets, first):
+    """Return the numbers of the rows that have a name: (file, number of the row, column) → value."""
+    names = [first, f"**{first}**", first.replace("/", "_")]  # a label, and an LM's key
+    found = {}
+    for number, sheet in enumerate(sheets):
+        rows = sheet[sheet.isin(names).any(axis=1)]
+        for place, row in enumerate(rows.to_dict("records")):
+            found |= {
+                (number, place, column): float(value)
+                for column, value in row.items()
                 if re.fullmatch(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", value)
-            ]
+            }
+    return found
+
+
+def test_numbers_of_marked_tables_are_in_their_files():
+    """Each column's numbers are those of one column of the file, in the rows named by the first cell."""
+    assert len(marked()) >= 11
+    for files, rows in marked():
+        sheets = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
+        possible = {}
+        for first, *cells in rows:
+            values = values_of(sheets, first)
             assert values, (files, first)
-            for text, number, decimals in numbers(cells):
+            for place, (text, number, decimals) in (
+                ((column, n), found)
+                for column, cell in enumerate(cells)
+                for n, found in enumerate(numbers(cell))
+            ):
                 near = 0.5 * 10**-decimals + 1e-9
-                assert any(abs(value - number) <= near for value in values), (files, first, text)
+                same = {key for key, value in values.items() if abs(value - number) <= near}
+                assert same, (files, first, text)
+                possible[place] = possible.get(place, same) & same
+                assert possible[place], (files, first, text, "is of another column")
 
 
 def test_the_page_is_filled_in_from_the_files():
