@@ -441,3 +441,20 @@ def test_simulated_readers_without_controls():
     whole, another = alone.leads_whole["another"], alone.leads_another["whole"]
     misled = f"own fixations beat the whole text if readers use another's ({100 * whole + 1e-9:.0f})"
     assert misled in text and f"if they use the text ({percent(another)})" in text
+
+
+def test_memory_that_text_requires():
+    rows = pd.read_csv(DOCS / "open-study" / "triggering.csv")
+    she = rows[(rows["first"] == "she") & (rows.second == "she")]
+    text = said("measured_memory.md")
+    for words, told in ((10, "times likelier ten words later"), (100, "times 100 words later")):
+        row = she[(she.distance <= words) & (she.distance_to >= words)].iloc[0]
+        assert f"{row.times:.1f} {told} ({row.low:.1f} to {row.high:.1f}" in text
+    retained = pd.read_csv(DOCS / "open-study" / "theories_retention.csv")
+    retained = retained[retained.source == "triggering"]
+    retained = retained.set_index(["lm", retained.distance.round()])
+    told = "At a distance of 65 words, *she* raises the probability of a later *she* by {:.0f} % of its effect at two to five words, at 900 words by {:.0f} %"  # fmt: skip
+    far, farthest = (retained.percent["she … she", distance] for distance in (65, 935))
+    assert told.format(far, farthest) in said("open-study/theories.md")
+    half = retained.half_left_words["they … they"].iloc[0]
+    assert f"for *they*, half is left after {half:.0f} words" in said("open-study/theories.md")
