@@ -59,7 +59,9 @@ def main() -> None:
     plain = [timed(lambda: recency.surprisal(words, model, **options))[1] for _ in range(5)]
     metrics: dict = {"words": len(words)}
     for name, erasure in erasures.items():
-        scored, seconds = timed(lambda e=erasure: recency.surprisal(words, model, lossy={"erasure": e}, **options))
+        scored, seconds = timed(
+            lambda e=erasure: recency.surprisal(words, model, lossy={"erasure": e}, **options)
+        )
         bits = scored["surprisal_bits"].to_numpy()
         errors = scored["surprisal_standard_error_bits"].to_numpy()
         metrics |= {

@@ -49,6 +49,7 @@ ANALYSES = {
     "modelblocks": "endpoint `modelblocks`, the paper's",
     "in_sample": "endpoint `in_sample`",
     "conditional": "endpoint `conditional`",
+    "first_four_seeds": "seeds 3 to 6, the first four",
     "previous_word": "length and frequency of the previous word as controls",
     "lognormal": "lognormal times",
     "offset_0": "Natural Stories at `offset: 0`",
@@ -58,16 +59,24 @@ ANALYSES = {
     "without_geco": "without GECO",
     "means": "item means of MECO, in the sample",
 }
+#: Experiments with all five LMs, every pair of which is stored.
+PAIRS = ["secondary", "shared", "shared_modelblocks"]
+PAIR_COLUMNS = ["analysis", "lm", "against", "value", "low", "high", "low_all", "high_all"]
+PAIR_COLUMNS += ["share", "share_low", "share_high", "p", "n"]
 
 
 def store(results: Path) -> None:
     """Write the study's tables to docs/open-study; setup/pictures.py draws its figure from them."""
     experiments = results / "experiments"
     contrasts = [_contrast(experiments, name, "mixed") for name in ANALYSES]
-    for name in ("secondary", "shared"):
+    for name in PAIRS:
         for contrast, (lm, other) in CONTRASTS.items():
             row = _contrast(experiments, name, lm, other)
             contrasts.append(row | {"analysis": f"{name} {contrast}"})
+    pairs = [
+        {"analysis": name} | pair for name in PAIRS for pair in _verdict(experiments, name)["pairs"]
+    ]
+    pd.DataFrame(pairs)[PAIR_COLUMNS].round(6).to_csv(FOLDER / "pairs.csv", index=False)
     table = pd.DataFrame(contrasts)
     table.insert(1, "label", table.analysis.map(ANALYSES).fillna(""))
     table.round(6).to_csv(FOLDER / "contrasts.csv", index=False)
@@ -75,8 +84,12 @@ def store(results: Path) -> None:
         experiments / "secondary" / "figure_delta_loglik_by_response.csv",
         FOLDER / "by_response.csv",
     )
-    for name, stored in (("figure", "by_corpus"), ("table", "by_corpus_pooled")):
-        shutil.copyfile(experiments / "primary" / f"{name}_pooled.csv", FOLDER / f"{stored}.csv")
+    for experiment, name, stored in (
+        ("primary", "figure", "by_corpus"),
+        ("primary", "table", "by_corpus_pooled"),
+        ("first_four_seeds", "figure", "by_corpus_first_four_seeds"),
+    ):
+        shutil.copyfile(experiments / experiment / f"{name}_pooled.csv", FOLDER / f"{stored}.csv")
     _lms(experiments / "secondary").round(4).to_csv(FOLDER / "lms.csv", index=False)
 
 
@@ -179,10 +192,18 @@ def tables() -> dict[str, str]:
     for name, (lm, other) in PUBLISHED.items():
         expected = 100 * (published[lm] - published[other]) / published["Pythia"]
         filled[f"expected {name}"] = f"{number(expected, 1, sign=True)} %"
-        row = contrasts.loc[f"shared {name}"]
-        is_inside = row.percent_low <= expected <= row.percent_high
-        filled[f"inside {name}"] = "yes" if is_inside else "no"
-    filled["rho"] = number(lms.delta_loglik.corr(lms.perplexity, method="spearman"), 2)
+        both = (
+            contrasts.loc[f"{analysis} {name}"] for analysis in ("shared", "shared_modelblocks")
+        )
+        inside = (row.percent_low <= expected <= row.percent_high for row in both)
+        filled[f"inside {name}"] = "; ".join("yes" if is_inside else "no" for is_inside in inside)
+    pairs = pd.read_csv(FOLDER / "pairs.csv")
+    for name in ("shared", "shared_modelblocks"):
+        over = pairs[(pairs.analysis == name) & (pairs.against == BASELINE)].set_index("lm").value
+        under = pairs[(pairs.analysis == name) & (pairs.lm == BASELINE)].set_index("against").value
+        leads = pd.concat([over, -under, pd.Series({BASELINE: 0.0})])
+        rho = leads.corr(lms.set_index("lm").perplexity, method="spearman")
+        filled[f"rho {name}"] = number(rho, 2)
     filled["table lms"] = _rows(
         ["LM", "ΔLogLik (95 %)", "− no bias (95 %)", "simultaneous", "p", "better", "perplexity"],
         [

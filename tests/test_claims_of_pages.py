@@ -71,13 +71,13 @@ def test_the_memory_of_a_reader():
     ]
     shown = re.findall(r"\| ([−\d]+ \([^|]*\)) " * 4 + r"\|", text)
     led = set()
-    for (kind, lm), cells in zip(data, shown, strict=True):
+    for (kind, lm), row in zip(data, shown, strict=True):
         names = [
             (folder, other)
             for folder in ("by_fixation", "readers-memory")
             for other in (lm, f"{lm}-others")
         ]
-        for cell, (folder, other) in zip(cells, names, strict=True):
+        for cell, (folder, other) in zip(row, names, strict=True):
             found = pairs[folder, f"{kind}_{lm}", f"{lm}-reader", other]
             assert cell == written(*found)
             if found[1] > 0 or found[2] < 0:
@@ -404,7 +404,9 @@ def test_choice_of_a_family():
     paced = ["ucl_spr.SPR", "natural_stories.SPR"]
     skewed = rho.filter(like="exgaussian", axis=0)[paced]
     inverse = rho.loc["inverse_gaussian identity", "natural_stories.SPR"]
-    rho.loc[skewed.index, paced] = rho.loc["inverse_gaussian identity", "natural_stories.SPR"] = None
+    rho.loc[skewed.index, paced] = rho.loc["inverse_gaussian identity", "natural_stories.SPR"] = (
+        None
+    )
     assert (rho.min().min(), rho.max().max()) == (0.8, 1)
     assert (skewed.min().min(), skewed.max().max(), inverse) == (-0.1, 0.7, -0.4)
     means = rows[rows.response == "ucl_spr.SPR"].groupby("family").delta_loglik.mean()
@@ -439,7 +441,9 @@ def test_simulated_readers_without_controls():
     alone = rows[rows.baseline == "without"].set_index("readers_use")
     assert alone.claim["none"] == 0.2 and "Without saccades in the baseline a fifth" in text
     whole, another = alone.leads_whole["another"], alone.leads_another["whole"]
-    misled = f"own fixations beat the whole text if readers use another's ({100 * whole + 1e-9:.0f})"
+    misled = (
+        f"own fixations beat the whole text if readers use another's ({100 * whole + 1e-9:.0f})"
+    )
     assert misled in text and f"if they use the text ({percent(another)})" in text
 
 

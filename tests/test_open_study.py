@@ -8,7 +8,7 @@ import pandas as pd
 
 from project import ROOT, SCHEMA, load
 from recency.workflow.config import checks
-from written import tables
+from written import cells, tables
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "open-study"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
@@ -54,12 +54,12 @@ def test_numbers_of_marked_tables_are_in_their_files():
     for files, rows in marked():
         sheets = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
         possible = {}
-        for first, *cells in rows:
+        for first, *others in rows:
             values = values_of(sheets, first)
             assert values, (files, first)
             for place, (text, number, decimals) in (
                 ((column, n), found)
-                for column, cell in enumerate(cells)
+                for column, cell in enumerate(others)
                 for n, found in enumerate(numbers(cell))
             ):
                 near = 0.5 * 10**-decimals + 1e-9
@@ -84,6 +84,7 @@ def test_the_verdicts_in_the_answer_s_prose_are_those_of_the_files():
     primary = contrasts.loc["primary"]
     assert primary.reverse == "ruled out" and primary.percent > 0 and primary.percent_high < 10
     assert set(contrasts.claim[["primary", *others]]) == {"ruled out"}
+    assert contrasts.reverse["secondary slope-1-inference"] == "leads by less"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     ends = f"{primary.percent_low:.1f} to {primary.percent_high:.1f}".replace("-", "−")
     assert f"is +{primary.percent:.1f} % ({ends})" in " ".join(readme.split())
@@ -96,6 +97,35 @@ def test_the_verdicts_in_the_answer_s_prose_are_those_of_the_files():
     assert list(lms.index[lms.high_all_over_baseline < 0]) == ["slope-1-inference"]
     on_shared_texts = contrasts.loc["shared slope-1-inference"]
     assert on_shared_texts.low < 0 < on_shared_texts.high
+    seeds = pd.read_csv(FOLDER / "by_corpus_first_four_seeds.csv").set_index("dataset")
+    assert (seeds.low > 0).groupby(level=0).any().loc[lambda led: led].index.tolist() == [
+        "geco_totals"
+    ]
+    shown = [
+        row
+        for row in cells("open-study/README.md", "finding (Clark et al. 2025)")
+        if row[1] != "negative"
+    ]
+    assert [row[4] for row in shown] == ["no; no", "no; no", "no; yes", "no; no", "no; yes"]
+
+
+def test_all_pairs_of_lms_are_stored():
+    """Ten for each analysis, and the contrasts are among them."""
+    pairs = pd.read_csv(FOLDER / "pairs.csv")
+    assert (pairs.groupby("analysis").size() == 10).all() and pairs.analysis.nunique() == 3
+    contrasts = pd.read_csv(FOLDER / "contrasts.csv").set_index("analysis")
+    of = pairs.set_index(["analysis", "lm", "against"])
+    for name, (lm, other) in {
+        "slope-1": ("slope-1", "no-bias"),
+        "mixed": ("mixed", "no-bias"),
+    }.items():
+        for analysis in pairs.analysis.unique():
+            sign, key = (
+                (1, (analysis, lm, other))
+                if (analysis, lm, other) in of.index
+                else (-1, (analysis, other, lm))
+            )
+            assert sign * of.value[key] == contrasts.difference[f"{analysis} {name}"]
 
 
 def test_every_file_is_shown_and_every_link_has_its_file():

@@ -58,7 +58,11 @@ def predicted_effects():
     for name, label in (("npz", "NP/Z"), ("agreement", "agreement")):
         effects = pd.read_csv(DOCS / "conditions" / f"{name}.csv").set_index(["region", "source"])
         assert set(effects["items"]) == {18}
-        for region, word in (("critical", "critical"), ("spillover_1", "next"), ("spillover_2", "second")):
+        for region, word in (
+            ("critical", "critical"),
+            ("spillover_1", "next"),
+            ("spillover_2", "second"),
+        ):
             read, predicted = effects.loc[region, "readers"], effects.loc[region, "LSTM-gulordava"]
             assert predicted.excess_low > 0
             rows.append([
@@ -107,7 +111,8 @@ def false_positives_by_setting():
     skewed = rows[rows.noise == "lognormal"]
     seeds = rows[rows.by_seed > 0]
     rest = rows[(rows.by_seed == 0) & (rows.noise != "lognormal")]
-    shared, others, cells_ = rest[rest.share], rest[~nothing & ~rest.share], rest[nothing]
+    shared, alone = rest[rest.share], rest[~rest.share]
+    others, cells_ = alone[~nothing[alone.index]], rest[nothing[rest.index]]
 
     def ends(rows, name="by_larger", digits=1):
         low, high = (f"{value + 1e-9:.{digits}f}" for value in (rows[name].min(), rows[name].max()))
@@ -115,14 +120,18 @@ def false_positives_by_setting():
 
     two, four, six = (seeds[seeds.seeds.isin(n)] for n in ([2], [3, 4], [6]))
     names = "{} to {} subjects, {} to {} texts of {} to {} sentences, {} to {} responses".format(
-        *(getattr(others[name], end)() for name in ("subjects", "texts", "sentences", "responses") for end in ("min", "max"))
+        *(
+            getattr(others[name], end)()
+            for name in ("subjects", "texts", "sentences", "responses")
+            for end in ("min", "max")
+        )
     )
-    alone = others[["by_sentences", "by_independent"]].max().max()
+    most = others[["by_sentences", "by_independent"]].max().max()
     return [
         [
             f"{names}; normal or heavy tails, autocorrelation, unread texts",
             f"{ends(others)} %, median {others.by_larger.median() + 1e-9:.1f}",
-            f"up to {alone + 1e-9:.0f} % where texts differ",
+            f"up to {most + 1e-9:.0f} % where texts differ",
         ],
         [
             "2, 5 and 10 responses that share texts",
@@ -139,6 +148,55 @@ def false_positives_by_setting():
     ]  # fmt: skip
 
 
+@of("languages.md", "corpora")
+def leads_by_language():
+    folder = DOCS / "languages"
+    effects = pd.read_csv(folder / "pooled_effects.csv")
+    rows = [
+        [
+            f"{row.label}, both" if row.measure == "all" else f"{row.label} {row.measure}",
+            between(row.effect, row.low, row.high, 2),
+        ]
+        for row in effects.itertuples()
+    ]
+    pooled = pd.read_csv(folder / "pooled.csv").set_index("language")
+    for language, name, kinds in (
+        ("en", "English", ["random"]),
+        ("all", "all", ["fixed", "random"]),
+    ):
+        for kind in kinds:
+            ends = (pooled[f"{kind}{end}"][language] for end in ("", "_low", "_high"))
+            effect = "fixed effect" if kind == "fixed" else "random effects"
+            rows.append([f"{name}, {effect}", between(*ends, 2)])
+    every, text = pooled.loc["all"], said("languages.md")
+    assert (
+        f"(Q({every.df_between:.0f}) = {every.q_between:.2f}, p .{100 * every.p_between:.0f})"
+        in text
+    )
+    assert every.k == 3 and f"(I² {every.i2:.0f} %)" in text
+    assert every.random_low < 0 < every.random_high and every.fixed_low > 0
+    whole = effects[effects.measure == "all"].set_index("label").low
+    assert whole["UCL"] > 0 and whole["Provo"] > 0
+    return rows
+
+
+@of("lossy.md", "erasure")
+def errors_of_erasures():
+    runs = [run_of(f"{name}.amd-epyc-25-1-thread") for name in ("erasures", "erasures_smollm2")]
+    assert f"{runs[0]['words']} words of Provo" in said("lossy.md") and runs[0]["words"] == runs[1]["words"]  # fmt: skip
+    settings = {
+        "truncation_words_3": "`truncation`, `words: 3`",
+        "exponential_half_life_1": "`exponential`, `half_life: 1`",
+        "exponential_half_life_3": "`exponential`, `half_life: 3`",
+        "power_law_exponent_1": "`power_law`, `exponent: 1`",
+    }
+    columns = {"standard_error_bits": 2, "above_0_1_bits": 0, "error_variance": 2, "times_plain": 0}
+    return [
+        [label, *("; ".join(number(run[f"{key}.{name}"], n) for run in runs) for name, n in columns.items())]
+        for key, label in settings.items()
+    ]  # fmt: skip
+
+
 @of("rare_words.md", "pairs")
 def similarity_of_rare_words():
     rows = pd.read_csv(DOCS / "open-study" / "rare_words.csv")
@@ -150,7 +208,7 @@ def similarity_of_rare_words():
         without = pairs[pairs.similarity == "without"].rho.sort_values()
         built = pairs[pairs.similarity != "without"].rho
         known, every = int(pairs.known_pairs.iloc[0]), number(pairs.pairs.iloc[0])
-        cells_ = " and ".join(number(value, 1) for value in without if value == value) or "–"
+        cells_ = " and ".join(number(value, 1) for value in without.dropna()) or "–"
         made.append([name, f"{known} of {every}", cells_, f"{number(built.min(), 1)} to {number(built.max(), 1)}"])  # fmt: skip
     return made
 
@@ -166,7 +224,10 @@ def simulated_readers():
             users[row.readers_use],
             number(row.ms_per_bit, 1).removesuffix(".0") if row.ms_per_bit else "",
             baselines[row.baseline],
-            *(f"{100 * share + 1e-9:.0f}" for share in (row.leads_whole, row.leads_another, row.claim)),
+            *(
+                f"{100 * share + 1e-9:.0f}"
+                for share in (row.leads_whole, row.leads_another, row.claim)
+            ),
         ]
         for row in rows.itertuples()
     ]
@@ -183,7 +244,10 @@ def refused_tables():
     sums = rows.groupby(["damage", "column"])[["hits", "tables"]].sum()
     share = (sums.hits / sums.tables).unstack()
     shown = [row[0] for row in cells("surprisal.md", "", "networks of 2.5 M")]
-    return [[name, *(f"{100 * x:.0f} %" if x == x else "" for x in share.loc[name])] for name in shown]
+    return [
+        [name, *(f"{100 * x:.0f} %" if pd.notna(x) else "" for x in share.loc[name])]
+        for name in shown
+    ]
 
 
 def run_of(name):
@@ -210,10 +274,13 @@ def other_networks():
             ratio = [masked[f"{precision}.{entries}.ratio_vs_{peer}"] for peer in peers]
             assert min(ratio) == ratio[1]
         speed, memory = (
-            "; ".join(f"{x:.{n}f}" for x in ratios[kind]) for kind, n in (("ratio", 1), ("memory", 2))
+            "; ".join(f"{x:.{n}f}" for x in ratios[kind])
+            for kind, n in (("ratio", 1), ("memory", 2))
         )
         entries = f"{int(entries):,}"
-        rows.append([f"masked LM, {entries} entries, fp32; bf16", where, f"{speed} ×", f"{memory} ×"])
+        rows.append(
+            [f"masked LM, {entries} entries, fp32; bf16", where, f"{speed} ×", f"{memory} ×"]
+        )
     for label, name, file in (
         ("LSTM, 10,000; 50,304 entries", "Zen 5", "recurrent.amd-epyc-26-1-thread"),
         ("the same", "Zen 4", "recurrent.amd-epyc-1-thread"),
@@ -230,7 +297,9 @@ def other_networks():
 
 def test_the_trainer_of_masked_networks():
     masked = run_of("masked.amd-epyc-1-thread")
-    ratios = [masked[f"{each}.{n}.ratio_vs_trainer"] for n in (8192, 50265) for each in ("fp32", "bf16")]
+    ratios = [
+        masked[f"{each}.{n}.ratio_vs_trainer"] for n in (8192, 50265) for each in ("fp32", "bf16")
+    ]
     told = "`Trainer`: {:.1f} and {:.1f} ×, with 50,265 entries {:.1f} and {:.1f} ×".format(*ratios)
     assert told in said("benchmarks.md")
 
@@ -267,7 +336,10 @@ def other_regressions():
 
 def test_costs_and_times_of_stored_runs():
     """Of tables whose other rows are records, profiles or estimates."""
-    large, small = run_of("large_models.amd-epyc-25-1-thread"), run_of("planning.amd-epyc-25-1-core")
+    large, small = (
+        run_of("large_models.amd-epyc-25-1-thread"),
+        run_of("planning.amd-epyc-25-1-core"),
+    )
     what = {row[0]: row[1:] for row in cells("benchmarks.md", "what", "now")}
     assert what["a mixed model, a million rows of 1,000 × 10,000 levels"][0].startswith(
         f"[{large['unequal_seconds']:.1f}]"
@@ -275,7 +347,9 @@ def test_costs_and_times_of_stored_runs():
     now, floor = what["plan of the paper's study, 293 jobs; of 12,643"]
     assert small["paper_jobs"] == 293 and small["large_jobs"] == 12643
     assert now.startswith(f"[{small['paper_seconds']:.1f}; {small['large_seconds']:.0f}]")
-    assert floor.startswith(f"{small['paper_plain_seconds']:.1f}; {small['large_plain_seconds']:.0f}:")
+    assert floor.startswith(
+        f"{small['paper_plain_seconds']:.1f}; {small['large_plain_seconds']:.0f}:"
+    )
     resident, page = run_of("resident.amd-epyc-25-2-cores"), said("benchmarks.md")
     own, forks = resident["own_seconds"], resident["resident_seconds"]
     assert resident["differing"] == 0

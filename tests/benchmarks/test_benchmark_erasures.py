@@ -13,7 +13,9 @@ def test_every_figure_is_printed(load_benchmark, monkeypatch, capsys, tmp_path):
     benchmark = load_benchmark("erasures")
     text = "The dog that the man saw in the park ran away again today and was not seen since ."
     words = pd.DataFrame({"item": "1", "word": text.split()})
-    monkeypatch.setattr(benchmark.readingtimes, "load_fixations", lambda name, mirrors: (words, None))
+    monkeypatch.setattr(
+        benchmark.readingtimes, "load_fixations", lambda name, mirrors: (words, None)
+    )
     out = tmp_path / "run.json"
     monkeypatch.setattr(sys, "argv", ["erasures.py", "--out", str(out)])
     benchmark.main()

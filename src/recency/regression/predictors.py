@@ -157,8 +157,8 @@ def _complete_column(
             raise InputError(f"{where}, in the dataset's own words; filter such words out")
         raise InputError(
             f"{where}, to which the LM gives none (its ledger says why); filter such words out "
-            "(`not sentence_first`, or `words_since_unscored > 1` with the dataset's `scored_by: "
-            "[<lm>]`); for first words set `bos: true` or `scoring: {first_word: rest}`"
+            "(`not sentence_first`, or `words_since_unscored > 1`, with previous2_ `> 2`, and the "
+            "dataset's `scored_by: [<lm>]`); for first words set `bos: true` or `scoring: {first_word: rest}`"
         )
     return values
 

@@ -1,0 +1,164 @@
+"""Measured numbers in the sentences of pages are those of the stored files."""
+
+import json
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from crosslmm.stats import detection
+from recency.scoring import plausible
+from written import DOCS, between, cells, number, percent, said
+
+RESULTS = DOCS.parent / "benchmarks" / "results"
+
+
+def run_of(name):
+    """Return what a stored benchmark measured."""
+    return json.loads((RESULTS / f"{name}.json").read_text())["metrics"]
+
+
+def test_mazes_lengths_and_ranks_of_the_open_study():
+    text, folder = said("open-study/measures.md"), DOCS / "open-study"
+    maze = pd.read_csv(folder / "maze.csv").query("level == 'overall'").set_index("label")
+    told = "readers choose right for {:.0f} % of the words, LMs for at most {:.1f} %. Mixed slopes exceed no bias by {:.1f} points and slope 1/4 by {:.1f}"  # fmt: skip
+    leads = (maze.difference[name] for name in ("ALiBi-mix-TI", "ALiBi-1/4-TI"))
+    best = maze.drop("readers").accuracy.max()
+    assert told.format(maze.accuracy["readers"], best, *leads) in text
+    assert (maze.difference_low[["ALiBi-mix-TI", "ALiBi-1/4-TI"]] > 0).all()
+    lengths = pd.read_csv(folder / "word_length.csv").query("level == 'overall'")
+    lengths = lengths.set_index("label")[["steiger_t", "steiger_p"]].drop("frequency in the text")
+    more = lengths[(lengths.steiger_t > 0) & (lengths.steiger_p < 0.05)].index
+    less = lengths[(lengths.steiger_t < 0) & (lengths.steiger_p < 0.05)].index
+    assert set(more) == {"LSTM", "FOFE-0.7", "masked LM", "masked LM, future removed"}
+    assert set(less) == {f"{n}-gram" for n in (2, 3, 4, 5)}
+    assert f"with following context t = {lengths.steiger_t['masked LM']:.1f}" in text
+    ranks = pd.read_csv(folder / "rank_metrics.csv")
+    networks = ranks[~ranks.label.str.contains("gram")]
+    assert networks.perplexity.corr(networks.mean_log_rank, method="spearman") == pytest.approx(1)
+    families = pd.read_csv(folder / "families.csv").pivot_table("gap", ["family", "response"], "design")  # fmt: skip
+    t, p = stats.ttest_rel(families["with"], families["without"])
+    assert f"paired t({len(families) - 1}) = {number(t, 2)}, p {f'{p:.2f}'[1:]}" in text
+    rare = pd.read_csv(folder / "rare_words_begun.csv").pivot_table("ppl", "label", "class")["all"]
+    plain, begun = rare["LBL2"], rare["LBL2, random vectors of rare words"]
+    assert f"a quarter higher ({plain:.0f} and {begun:.0f})" in text
+    assert begun / plain - 1 == pytest.approx(0.25, abs=0.02)
+    pairs = pd.read_csv(folder / "rare_words.csv")
+    mixed = pairs[pairs.set.str.startswith("RW") & (pairs.label == "ALiBi-mix-TI")]
+    mixed = mixed.set_index("similarity").spearman
+    assert mixed.drop("without").min() - mixed["without"] > 0.1
+
+
+def test_retention_of_what_a_reader_fixated():
+    rows = pd.read_csv(DOCS / "readers-memory" / "retention.csv")
+    rows = rows[(rows.dataset == "all") & (rows.against == "small-reader")].set_index("lm")
+    seen = rows.delta_loglik.idxmax()
+    assert "seen" in seen or "skipped" in seen
+    best = rows.loc[seen]
+    told = between(best.delta_loglik, best.low_all, best.high_all).replace(" (", " nats above own fixations (")  # fmt: skip
+    assert f"skipped words as seen, {told}" in said("readers-memory.md")
+
+
+def test_search_and_perplexity_of_a_pretrained_network():
+    text = said("pretrained.md")
+    trials = pd.read_csv(DOCS / "pretrained" / "search.csv").nlargest(5, "loglik")
+    ends = f"from {trials.decay.min():.1f} to {trials.decay.max():.1f}"
+    assert f"decays {ends}, which are not identified" in text
+    rows = pd.read_csv(DOCS / "pretrained" / "smollm2.csv").set_index("bias")
+    steep = rows.perplexity[["ALiBi-1", "ALiBi-4", "ALiBi-16"]]
+    told = "from {:.0f} to {:,.0f} or more (up to {:,.0f})"
+    assert told.format(rows.perplexity["no bias"], steep.min(), steep.max()) in text
+
+
+def test_endpoints_with_few_subjects_and_varying_slopes():
+    rows = pd.read_csv(DOCS / "endpoint" / "candidates.csv")
+    rows = (
+        rows[rows.baseline == "all"]
+        .set_index(["data", "interval", "likelihood", "setting"])
+        .sort_index()
+    )
+    few = [
+        rows.power[data, "two_way", "marginal", "subjects=10"] for data in ("crossed", "in_sample")
+    ]
+    told = "the crossed endpoint has a power of {} %, in-sample marginal likelihood of {} %"
+    assert told.format(*map(percent, few)) in said("endpoint.md")
+    for likelihood in ("fixed_effects", "modelblocks"):
+        power = rows.power["held_out", "given_fits", likelihood]
+        assert power["slope_sd=1.5"] < power["default"] / 2
+
+
+def test_false_positives_of_degrees_of_freedom():
+    sizes, text = run_of("df_sizes.amd-epyc-25-1-process"), said("mixed_models.md")
+    large, small = (
+        pd.DataFrame({k: v for k, v in sizes.items() if k.endswith(f"{ms} ms")}) for ms in (90, 30)
+    )
+    exact = ["Satterthwaite", "Kenward-Roger"]
+    ends = [100 * value for value in (large.loc[exact].min().min(), large.loc[exact].max().max())]
+    assert (
+        "{:.1f} to {:.1f} % with large slopes".format(*(round(v + 1e-9, 1) for v in ends)) in text
+    )
+    ends = [100 * value + 1e-9 for value in (small.loc[exact].min().min(), small.loc[exact].max().max())]  # fmt: skip
+    assert "{:.1f} to {:.1f} % with small ones".format(*(round(v, 1) for v in ends)) in text
+    ends = [100 * value for value in (large.loc["normal"].min(), large.loc["normal"].max())]
+    assert "1.96$: {:.0f} to {:.1f} %)".format(*ends) in text
+    assert (small.loc["Kenward-Roger"] <= small.loc["Satterthwaite"]).all()
+    points = pd.DataFrame(run_of("regression_scale.amd-epyc-26-1-thread")["points"])
+    least, most = points.evaluations.min(), points.evaluations.max()
+    assert (least, most) == (3, 9) and "of which a fit has three to nine" in text
+    large = run_of("large_models.amd-epyc-25-1-thread")
+    told = "take {:.1f} s of one thread, of 5,000 and 50,000 {:.0f} s and {:.1f} GiB"
+    times = large["unequal_seconds"], large["larger_seconds"], large["larger_mib"] / 1024
+    assert told.format(*times) in text
+
+
+def test_detectable_differences_in_standard_errors():
+    t = stats.t.ppf(0.975, [1, 1e6])
+    few, many = (detection.detectable(1.0, width) for width in t)
+    assert f"{many:.2f} standard errors" in said("how_sure.md")
+    assert f"({few:.1f} for two seeds, if only seeds vary)" in said("how_sure.md")
+
+
+def test_cost_and_errors_of_measures():
+    inside = run_of("internals.amd-epyc-25-1-thread")
+    ratios = [value for key, value in inside.items() if key.endswith("ratio_vs_plain")]
+    told = f"{min(ratios):.1f} to {max(ratios):.1f} times the time of surprisal alone"
+    assert told in said("internals.md")
+    entropy = run_of("word_entropy.amd-epyc-25-1-thread")
+    errors = (entropy[f"gpt2.{kind}standard_error_bits"] for kind in ("", "plain_estimator."))
+    told = "standard errors are .{:.0f} and .{:.0f} bits".format(*(100 * e for e in errors))
+    assert told.replace(".6 and", ".06 and") in said("surprisal.md")
+
+
+def test_rules_for_plausible_surprisal():
+    text = said("surprisal.md")
+    intercept, shape, r, lengths = plausible.SHAPE
+    law = f"log mean bits = {number(intercept, 2)} {number(shape, 2)} log(sd / mean of √surprisal) {r:+.2f} r {lengths + 1e-9:+.2f} (sd"  # fmt: skip
+    law = law.replace("0.", ".").replace(" −.72", " − .72").replace(" +", " + ")
+    assert law in text
+    assert f"log-likelihood ratio over 16 in a table, over {plausible.SHIFTED_HERE:.0f} in surprisal computed here" in text  # fmt: skip
+    assert f"r < {plausible.RELATED:.2f}".replace("0.", ".") in text
+    assert f"a run of {plausible.CONSTANT} different words" in text
+    assert f"factor of {2.718281828**plausible.TEXTS_APART:.2f}" in text
+    assert f"off by a factor of {2.718281828**plausible.ANY_LANGUAGE:.1f}" in text
+
+
+def test_counts_of_dependencies_in_percent():
+    published = None
+    for reading, *counts in cells("attention_heads.md", "reading"):
+        words = [cell.partition(" (") for cell in counts[1::2]]
+        values = [int(value.replace(",", "")) for value, _, _ in words]
+        if published is None:
+            published = values
+            continue
+        for value, expected, (_, _, told) in zip(values, published, words, strict=True):
+            apart = 100 * (value / expected - 1)
+            if told:
+                share = told.removesuffix(")")
+                digits = 1 if "." in share else 0
+                assert share in ("0", f"{number(apart, digits, sign=True)} %"), reading
+
+
+def test_span_of_compensated_ngrams():
+    rows = {row[0]: row[1] for row in cells("penn_treebank.md", "model")}
+    spans = [float(rows[name].partition(",")[0]) for name in rows if name.startswith("CDLM") and "+" not in name]  # fmt: skip
+    assert len(spans) >= 2 and spans == sorted(spans, reverse=True)
