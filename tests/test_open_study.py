@@ -5,10 +5,11 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from project import ROOT, SCHEMA, load
 from recency.workflow.config import checks
-from written import cells, tables
+from written import DOCS, cells, tables
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "open-study"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.md"))}
@@ -163,3 +164,23 @@ def test_surprisals_are_stored_whole():
     assert seeds == set(secondary["seeds"])
     assert set(words.index) == {(name, seed) for name in datasets for seed in seeds}
     assert stored[list(lms)].notna().all(axis=None) and (stored[list(lms)] >= 0).all(axis=None)
+
+
+COMMANDS = {
+    (*sorted(re.findall(r"(\S+\.yaml)", command)), targets)
+    for page in DOCS.rglob("*.md")
+    for targets, command in re.findall(
+        r"^\./run (.*?)--cores \d (--configfile .*?docs/\S+\.yaml.*?)(?:  .*)?$",
+        page.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+}
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS), ids=lambda command: command[-1] or "all")
+def test_a_command_with_a_page_s_overlay_has_its_targets(command):
+    *overlays, targets = command
+    config = load(*overlays)
+    checks.check(config, SCHEMA)
+    known = {*config["experiments"], *config.get("targets", {})}
+    assert set(targets.split()) <= known

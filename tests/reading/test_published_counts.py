@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import readingtimes
 from project import ROOT, load
 
 with (ROOT / "data/published/replica_dataset_counts.csv").open(newline="") as table:
@@ -66,6 +67,7 @@ def test_counts_are_those_measured_or_their_difference_is_documented(datasets):
         for key, column in (("subjects", "participants"), ("words", "words")):
             if key in stated and stated[key] != int(row[column]):
                 found.append((name, key, stated[key], int(row[column])))
+    assert (len(MEASURED), len(PAIRS)) == (79, 50)
     listed = [(n, key, *(int(x.replace(",", "")) for x in rest)) for n, key, *rest in DIFFERENCES]
     assert sorted(found) == sorted(listed)
 
@@ -73,3 +75,26 @@ def test_counts_are_those_measured_or_their_difference_is_documented(datasets):
 def test_the_corpora_of_the_paper_state_readers_and_words(datasets):
     for name in ("brown", "dundee", "geco", "natural_stories", "provo", "ucl_spr"):
         assert {"subjects", "words"} <= datasets[name]["published_counts"].keys()
+
+
+def test_characters_are_those_measured_elsewhere(shared_data):
+    """Words, and characters with blanks, of files that are here; Provo's characters differ, as the page says."""
+    page = " ".join((ROOT / "docs/corpora.md").read_text().split())
+    counted = {}
+    for name, theirs in (
+        ("ucl_spr", "ucl_spr"),
+        ("ucl_eye_tracking", "ucl_et"),
+        ("natural_stories", "natural_stories"),
+        ("provo", "provo"),
+    ):
+        mirrors = [shared_data, shared_data.parent / "mirror"]
+        words, _ = readingtimes.load(name, [], mirrors=mirrors)
+        row = MEASURED[theirs]
+        blanks = len(words) - words.item.nunique()
+        counted[name] = (int(words.word.str.len().sum()) + blanks, int(row["characters"]))
+        assert len(words) == int(row["words"]), name
+    told = "(UCL {:,} and {:,} characters, Natural Stories {:,})"
+    equal = ("ucl_spr", "ucl_eye_tracking", "natural_stories")
+    assert all(counted[name][0] == counted[name][1] for name in equal)
+    assert told.format(*(counted[name][0] for name in equal)) in page
+    assert "Provo's characters ({:,} and {:,}; not found)".format(*counted["provo"]) in page

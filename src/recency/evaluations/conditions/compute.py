@@ -5,7 +5,7 @@ the first condition are paired over stimuli.
 
 The effect of a contrast on each item, partially pooled by a mixed model with slopes by item.
 
-`y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)`, by maximum likelihood. The effect
+`y ~ contrast + (1 + contrast | subject) + (1 + contrast | item)`, by REML. The effect
 of an item is the fixed effect plus the item's conditional mode.
 
 Effects predicted from surprisal, converted to the response's unit by a regression on fillers.
@@ -125,14 +125,16 @@ def summarise(rows: pd.DataFrame, variable: str, unit: str, order: Sequence[Any]
     return summaries
 
 
-def _half_width(values: np.ndarray) -> float:
-    """Return half of the 95 % interval of a mean, by Student's t; NaN for one value."""
+def t_width(n: int) -> float:
+    """Return half of the 95 % interval of a mean of n items in standard errors; NaN for one item."""
     from scipy.stats import t
 
-    n = len(values)
-    if n < 2:
-        return math.nan
-    return float(t.ppf(0.975, n - 1) * values.std(ddof=1) / math.sqrt(n))
+    return float(t.ppf(0.975, n - 1)) if n > 1 else math.nan
+
+
+def _half_width(values: np.ndarray) -> float:
+    """Return half of the 95 % interval of a mean, by Student's t; NaN for one value."""
+    return t_width(len(values)) * values.std(ddof=1) / math.sqrt(len(values))
 
 
 def _difference(values: pd.Series, first: pd.Series, is_first: bool) -> tuple:
@@ -175,7 +177,7 @@ def pooled(rows: pd.DataFrame) -> Pooled:
         y; contrast, positive on the high side and negative on the low one, a unit apart (or one over
         the contrast's scale); subject; item.
     """
-    fit = lmer(FORMULA, rows, engine="search")
+    fit = lmer(FORMULA, rows, engine="search", reml=True)  # ML variances of few items are too small
     slopes = fit.modes["item"]["contrast"]
     effect = fit.fixed.loc["contrast", "estimate"]
     estimates = pd.DataFrame({"estimate": effect + slopes})
@@ -338,17 +340,17 @@ class Converter:
 
 
 def share(
-    predicted: float, predicted_se: float, effect: float, effect_se: float
+    predicted: float, predicted_se: float, effect: float, effect_se: float, width: float = Z
 ) -> Sequence[float]:
-    """Return predicted / effect and its 95 % interval by Fieller's theorem.
+    """Return predicted / effect and its 95 % interval, of `width` standard errors, by Fieller's theorem.
 
     The estimates are assumed independent. The interval is missing where `effect` does not differ
     from 0 at this level: the set of ratios is then unbounded.
     """
-    a = effect**2 - Z**2 * effect_se**2
+    a = effect**2 - width**2 * effect_se**2
     if not a > 0:
         return predicted / effect if effect else math.nan, math.nan, math.nan
-    b, c = predicted * effect, predicted**2 - Z**2 * predicted_se**2
+    b, c = predicted * effect, predicted**2 - width**2 * predicted_se**2
     root = math.sqrt(max(b**2 - a * c, 0.0))
     return predicted / effect, (b - root) / a, (b + root) / a
 
@@ -442,7 +444,8 @@ def main(
         CSV of MEANS: the response and each LM's surprisal, by region and condition.
     out_effects, out_by_item : path
         CSVs of EFFECTS and ITEMS, without rows where there are no contrasts. Effects are in the
-        response's unit; low and high are the ends of 95 % intervals. `excess` is the readers' effect
+        response's unit; low and high are the ends of 95 % intervals, of readers' mean effects, `excess` and
+        `share` by Student's t with a degree of freedom less than items. `excess` is the readers' effect
         minus the predicted one, which surprisal does not explain, `share` predicted over observed.
     lms : sequence of mapping
         With the key lm.
@@ -586,9 +589,10 @@ def _sources(
     except REFUSALS as error:
         raise InputError(f"{where}: {error}") from None
     count = {"items": len(fit.items)}
+    width = t_width(len(fit.items))  # few items determine the mean effect on new ones
     yield (
         {"source": READERS, **count, "sd_items": fit.sd, "note": fit.note}
-        | _interval(fit.effect, fit.se),
+        | _interval(fit.effect, fit.se, width),
         _of_items(fit.items),
     )
     yield {"source": UNPOOLED}, _of_items(unpooled(rows))
@@ -598,17 +602,17 @@ def _sources(
         differences = differences.reindex(fit.items.index)
         predicted, se = converter.predicted(differences.to_numpy())
         (mean,), (mean_se,) = converter.predicted(differences.to_numpy().mean(0, keepdims=True))
-        excess = _interval(fit.effect - mean, np.hypot(fit.se, mean_se))
+        excess = _interval(fit.effect - mean, np.hypot(fit.se, mean_se), width)
         more = {f"excess{name}": v for name, v in zip(("", "_low", "_high"), excess.values())}
-        ratio = share(mean, mean_se, fit.effect, fit.se)
+        ratio = share(mean, mean_se, fit.effect, fit.se, width)
         more |= dict(zip(("share", "share_low", "share_high"), ratio, strict=True))
         total = {"source": lm, **count, **_interval(mean, mean_se), **more}
         of_items = pd.DataFrame({"estimate": predicted, "se": se}, index=fit.items.index)
         yield total, _of_items(of_items)
 
 
-def _interval(effect: float, se: float) -> dict[str, float]:
-    return {"effect": effect, "low": effect - Z * se, "high": effect + Z * se}
+def _interval(effect: float, se: float, width: float = Z) -> dict[str, float]:
+    return {"effect": effect, "low": effect - width * se, "high": effect + width * se}
 
 
 def _of_items(estimates: pd.DataFrame) -> pd.DataFrame:
