@@ -1,5 +1,6 @@
 """What pages claim in words follows from the intervals of their files, by the rule for claims."""
 
+import math
 import re
 
 import pandas as pd
@@ -39,7 +40,18 @@ def test_theories_of_memory():
     others = rows.drop(index="no bias")
     assert len(others) == 10
     assert ((others.difference_low < 0) & (others.difference_high > 0)).all()
-    assert others.difference.nlargest(2).index.tolist() == ["ALiBi-1-TI", "forget gates"]
+    first, second = others.difference.nlargest(2).index
+    assert (first, second) == ("ALiBi-1-TI", "forget gates")
+    text = said("open-study/theories.md")
+    ends = {
+        name: [
+            number(others[column][name])
+            for column in ("difference", "difference_low", "difference_high")
+        ]
+        for name in (first, second)
+    }
+    assert "{} nats above no bias (95 % interval {} to {})".format(*ends[first]) in text
+    assert "forget gates follow with {} ({} to {})".format(*ends[second]) in text
     beyond = pd.read_csv(DOCS / "open-study" / "theories_beyond.csv").set_index("lm").loc["LSTM"]
     for kind in ("over_no_bias", "no_bias_over", "over_mix"):
         low, high = beyond[f"low_{kind}"], beyond[f"high_{kind}"]
@@ -276,7 +288,12 @@ def test_order_of_the_theories():
         .dropna()
     )
     others = half.drop("surprisal-gated-TI")
-    assert round(others.max()) == 10 and round(half["surprisal-gated-TI"]) == 40
+    gated = half["surprisal-gated-TI"]
+    assert len(half) == 10 and "lossy" not in " ".join(half.index)
+    told = f"is halved within {math.ceil(others.max())} words (surprisal-gated: {gated:.0f}; lossy context was not measured)"
+    assert told in text
+    text_half = retained[retained.source == "triggering"].groupby("lm").half_left_words.first()
+    assert half.max() < text_half["they … they"] and text_half.isna().sum() == 2
 
 
 def test_pretrained_networks_beyond_the_endpoint():
@@ -351,11 +368,18 @@ def test_masked_networks_of_the_open_study():
     for name in ("alibi", "zero-clap"):
         longer = length.loc[name].loc[[512, 1024, 2048]]
         assert (longer.high < 0).all() and longer.ppl.is_monotonic_decreasing
-        falls.append(100 * (1 - length.ppl[name, 2048] / length.ppl[name, 256]))
-    assert f"by {min(falls):.1f} to {max(falls):.1f} % (intervals below 0)" in text
-    worse = length.ppl["sinusoidal", 2048] / length.ppl["sinusoidal", 256] - 1
-    assert length.low["sinusoidal", 2048] > 0
-    assert f"sinusoidal positions are worse by {percent(worse)} %" in text
+        row = length.loc[name, 8 * 256]
+        falls += [100 * (1 - math.exp(row[end])) for end in ("difference", "high", "low")]
+    told = "eight times the training length, there by {:.1f} % ({:.1f} to {:.1f}) and, with the head, by {:.1f} % ({:.1f} to {:.1f}; 40 documents"  # fmt: skip
+    assert told.format(*falls) in text and set(length.documents) == {40}
+    row = length.loc["sinusoidal", 8 * 256]
+    worse = [percent(math.exp(row[end]) - 1) for end in ("difference", "low", "high")]
+    assert "it is {} % ({} to {}) higher at eight times".format(*worse) in text
+    for name, _, trained, longest in cells("open-study/masked_lms.md", "LM"):
+        assert trained == number(length.ppl[name, 256])
+        assert longest == (
+            "–" if pd.isna(length.ppl[name, 2048]) else number(length.ppl[name, 2048])
+        )
     assert length.ppl["baseline"][512:].isna().all() and length.ppl["learned-clap"][512:].isna().all()  # fmt: skip
     tuned = glue[glue.task != "ppl"]
     ended = tuned.groupby("task")[["runs", "ended"]].sum()
@@ -380,6 +404,8 @@ def test_serial_position_of_a_pretrained_network():
     assert (steep.recency_low > 0).all() and not (steep.primacy_low > 0).any()
     assert (mixed["mean"] < 55).all()
     assert recalled["mean"].max() < 2 and set(rows.lists) == {40}
+    text = said("serial_position.md")
+    assert "Recall is below 2 %" in text and "40 lists of each length" in text
 
 
 def test_choice_of_a_family():
@@ -409,6 +435,8 @@ def test_choice_of_a_family():
     )
     assert (rho.min().min(), rho.max().max()) == (0.8, 1)
     assert (skewed.min().min(), skewed.max().max(), inverse) == (-0.1, 0.7, -0.4)
+    told = "with the Gaussian's is .8 to 1, except with the ex-Gaussian in self-paced reading (−.1 to .7) and the inverse Gaussian, identity link, in Natural Stories (−.4)"  # fmt: skip
+    assert told in text and "five networks of one training each, conditional likelihood" in text
     means = rows[rows.response == "ucl_spr.SPR"].groupby("family").delta_loglik.mean()
     assert f"its mean is {means.min():.0f} to {means.max():.0f} nats by family" in text
     links = pd.read_csv(folder / "linking_choice.csv")
@@ -457,8 +485,8 @@ def test_memory_that_text_requires():
     retained = pd.read_csv(DOCS / "open-study" / "theories_retention.csv")
     retained = retained[retained.source == "triggering"]
     retained = retained.set_index(["lm", retained.distance.round()])
-    told = "At a distance of 65 words, *she* raises the probability of a later *she* by {:.0f} % of its effect at two to five words, at 900 words by {:.0f} %"  # fmt: skip
+    told = "65 words after *she*, a later *she* has {:.0f} % of the effect at two to five words, after 900 words {:.0f} %"  # fmt: skip
     far, farthest = (retained.percent["she … she", distance] for distance in (65, 935))
     assert told.format(far, farthest) in said("open-study/theories.md")
     half = retained.half_left_words["they … they"].iloc[0]
-    assert f"for *they*, half is left after {half:.0f} words" in said("open-study/theories.md")
+    assert f"of *they*, half is left after {half:.0f} words" in said("open-study/theories.md")

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from crosslmm.stats import detection
+from crosslmm.stats import detection, multiple_tests
 from recency.scoring import plausible
 from written import DOCS, between, cells, number, percent, said
 
@@ -26,13 +26,24 @@ def test_mazes_lengths_and_ranks_of_the_open_study():
     best = maze.drop("readers").accuracy.max()
     assert told.format(maze.accuracy["readers"], best, *leads) in text
     assert (maze.difference_low[["ALiBi-mix-TI", "ALiBi-1/4-TI"]] > 0).all()
-    lengths = pd.read_csv(folder / "word_length.csv").query("level == 'overall'")
-    lengths = lengths.set_index("label")[["steiger_t", "steiger_p"]].drop("frequency in the text")
-    more = lengths[(lengths.steiger_t > 0) & (lengths.steiger_p < 0.05)].index
-    less = lengths[(lengths.steiger_t < 0) & (lengths.steiger_p < 0.05)].index
-    assert set(more) == {"LSTM", "FOFE-0.7", "masked LM", "masked LM, future removed"}
-    assert set(less) == {f"{n}-gram" for n in (2, 3, 4, 5)}
-    assert f"with following context t = {lengths.steiger_t['masked LM']:.1f}" in text
+    lengths = pd.read_csv(folder / "word_length.csv").query("level == 'overall'").set_index("label")
+    steiger = lengths[["steiger_t", "steiger_p"]].drop("frequency in the text").dropna()
+    steiger["holm"] = multiple_tests.holm(steiger.steiger_p.tolist())
+    sure = steiger[steiger.holm < 0.05].steiger_t
+    masked = {"masked LM", "masked LM, future removed"}
+    assert len(steiger) == 12 and set(sure.index[sure > 0]) == {"FOFE-0.7", *masked}
+    assert set(sure.index[sure < 0]) == {f"{n}-gram" for n in (2, 3, 4, 5)}
+    assert f"with following context t = {steiger.steiger_t['masked LM']:.1f}" in text
+    lstm = f"{steiger.holm['LSTM']:.2f}".removeprefix("0")
+    assert f"the LSTM's p is {lstm}" in text
+    ends = sure[sure > 0]
+    thesis = said("thesis_measures.md")
+    assert (
+        f"(Steiger's t {ends.min():.1f} to {ends.max():.1f}, Holm's correction for twelve" in thesis
+    )
+    rho = lengths.rho.map("{:.3f}".format).str.removeprefix("0")
+    told = f"LSTM's {rho['LSTM']} (t {steiger.steiger_t['LSTM']:.1f}, p {lstm})"
+    assert told in thesis and f"FOFE-0.7 {rho['FOFE-0.7']}, the masked LM {rho['masked LM']} and {rho['masked LM, future removed']}" in thesis  # fmt: skip
     ranks = pd.read_csv(folder / "rank_metrics.csv")
     networks = ranks[~ranks.label.str.contains("gram")]
     assert networks.perplexity.corr(networks.mean_log_rank, method="spearman") == pytest.approx(1)
@@ -46,7 +57,10 @@ def test_mazes_lengths_and_ranks_of_the_open_study():
     pairs = pd.read_csv(folder / "rare_words.csv")
     mixed = pairs[pairs.set.str.startswith("RW") & (pairs.label == "ALiBi-mix-TI")]
     mixed = mixed.set_index("similarity").spearman
-    assert mixed.drop("without").min() - mixed["without"] > 0.1
+    built = mixed.drop("without")
+    ends = (f"{v:.2f}".removeprefix("0") for v in (mixed["without"], built.min(), built.max()))
+    assert "(ALiBi-mix-TI: from {} to {} to {}), where only 33 pairs".format(*ends) in text
+    assert set(pairs[pairs.set.str.startswith("RW")].known_pairs) == {33}
 
 
 def test_retention_of_what_a_reader_fixated():

@@ -1,12 +1,14 @@
 """The pages of the open study agree with the files in their folder."""
 
 import importlib.util
+import itertools
 import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from crosslmm.stats import claims
 from project import ROOT, SCHEMA, load
 from recency.workflow.config import checks
 from written import DOCS, cells, tables
@@ -111,59 +113,58 @@ def test_the_verdicts_in_the_answer_s_prose_are_those_of_the_files():
 
 
 def test_all_pairs_of_lms_are_stored():
-    """Ten for each analysis, and the contrasts are among them."""
+    """Ten for each analysis; the contrasts are among them, and their claims follow from the rule."""
     pairs = pd.read_csv(FOLDER / "pairs.csv")
     assert (pairs.groupby("analysis").size() == 10).all() and pairs.analysis.nunique() == 3
     contrasts = pd.read_csv(FOLDER / "contrasts.csv").set_index("analysis")
     of = pairs.set_index(["analysis", "lm", "against"])
-    for name, (lm, other) in {
-        "slope-1": ("slope-1", "no-bias"),
+    between = {
         "mixed": ("mixed", "no-bias"),
-    }.items():
-        for analysis in pairs.analysis.unique():
-            sign, key = (
-                (1, (analysis, lm, other))
-                if (analysis, lm, other) in of.index
-                else (-1, (analysis, other, lm))
-            )
-            assert sign * of.value[key] == contrasts.difference[f"{analysis} {name}"]
+        "slope-1": ("slope-1", "no-bias"),
+        "mixed-slope-1": ("mixed", "slope-1"),
+        "mixed-inference": ("mixed-inference", "no-bias"),
+        "slope-1-inference": ("slope-1-inference", "no-bias"),
+    }
+    for (name, (lm, other)), analysis in itertools.product(
+        between.items(), pairs.analysis.unique()
+    ):
+        is_stored = (analysis, lm, other) in of.index
+        pair = of.loc[(analysis, lm, other) if is_stored else (analysis, other, lm)]
+        sign, row = (1 if is_stored else -1), contrasts.loc[f"{analysis} {name}"]
+        ends = sorted(sign * pair[end] for end in ("low_all", "high_all"))
+        shares = sorted(sign * 100 * pair[end] for end in ("share_low", "share_high"))
+        assert (sign * pair.value, *ends) == (row.difference, row.low, row.high)
+        assert shares == pytest.approx([row.percent_low, row.percent_high], abs=1e-4)
+        assert pair.share * sign * 100 == pytest.approx(row.percent, abs=1e-4)
+    for row in contrasts.dropna(subset="percent").itertuples():
+        assert (
+            row.low < row.difference < row.high and row.percent_low < row.percent < row.percent_high
+        )
+        assert row.percent == pytest.approx(100 * row.difference / row.baseline, abs=1e-4)
+        assert row.claim == claims.judge_share(row.low, row.high, row.percent_high / 100, 0.188)
+        assert row.reverse == claims.judge_share(-row.high, -row.low, -row.percent_low / 100, 0.188)
 
 
-def test_every_file_is_shown_and_every_link_has_its_file():
-    named = set(re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", TEXT))
-    shown = {name.partition("/")[0] for name in named if not name.startswith("..")}
-    assert shown | {"README.md"} == {path.name for path in FOLDER.iterdir()}
-    assert all((FOLDER / name).exists() for name in named)
-
-
-def test_every_link_into_a_page_has_its_heading():
-    for page, text in PAGES.items():
-        for name, anchor in re.findall(r"\]\((\w+\.md)?#([\w-]+)\)", text):
-            headings = re.findall(r"^#+ (.+)$", PAGES[name or page], re.MULTILINE)
-            plain = [re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings]
-            assert anchor in [heading.replace(" ", "-") for heading in plain], (page, name, anchor)
-
-
-def test_surprisals_are_stored_whole():
-    """Each LM of the overlay has every word of each dataset, from each seed."""
-    config = load("config/open.yaml", "docs/open-study/stored.yaml")
-    checks.check(config, SCHEMA)
-    stored = pd.read_parquet(FOLDER / "surprisal.parquet")
-    secondary, means = (config["experiments"][name] for name in ("secondary", "means"))
-    lms = {config["lms"][lm]["surprisals"]["columns"]["surprisal"] for lm in secondary["lms"]}
-    assert lms == set(config["experiments"]["recency_bias_secondary"]["lms"])
-    assert lms == set(stored.columns) - {"dataset", "seed", "word_id", "tokens"}
-    assert secondary["responses"] == config["experiments"]["recency_bias"]["responses"]
-    words = stored.groupby(["dataset", "seed"], observed=True).word_id.agg(
-        ["size", "nunique", "max"]
+def test_the_page_s_sentences_on_pairs_and_on_the_paper_s_endpoint():
+    page = " ".join(PAGES["README.md"].split())
+    pairs = pd.read_csv(FOLDER / "pairs.csv").set_index("analysis").loc["secondary"]
+    led = pairs[(pairs.low_all > 0) | (pairs.high_all < 0)]
+    assert (led.against == "slope-1-inference").all() and (led.low_all > 0).all()
+    assert set(led.lm) == {"no-bias", "mixed", "mixed-inference"}
+    assert (
+        "no bias, mixed slopes and mixed slopes at inference lead slope 1 at inference, no bias by less than 18.8 %, "
+        "and no other pair of the five is separated" in page
     )
-    assert (words["size"] == words["nunique"]).all() and (words["max"] == words["size"] - 1).all()
-    responses = [*secondary["responses"].values(), *means["responses"].values()]
-    datasets = {response.partition(".")[0] for listed in responses for response in listed}
-    seeds = set(stored.seed)
-    assert seeds == set(secondary["seeds"])
-    assert set(words.index) == {(name, seed) for name in datasets for seed in seeds}
-    assert stored[list(lms)].notna().all(axis=None) and (stored[list(lms)] >= 0).all(axis=None)
+    contrasts = pd.read_csv(FOLDER / "contrasts.csv").set_index("analysis")[["claim", "reverse"]]
+    names = ("mixed", "mixed-inference", "slope-1", "mixed-slope-1", "slope-1-inference")
+    found = [tuple(contrasts.loc[f"shared_modelblocks {name}"]) for name in names]
+    both, neither = ("ruled out", "ruled out"), ("open", "open")
+    assert found == [both, both, neither, neither, ("ruled out", "open")]
+    assert (
+        "18.8 % is ruled out in both directions for mixed slopes alone, in training and at inference. For slope 1, and "
+        "for mixed slopes against it, both directions are open; for slope 1 at inference it is open whether it is worse"
+        in page
+    )
 
 
 COMMANDS = {

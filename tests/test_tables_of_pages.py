@@ -5,6 +5,7 @@ import re
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from written import DOCS, between, cells, number, percent, said, tables
 
@@ -54,7 +55,14 @@ def of(page, *head):
 
 @of("conditions.md", "construction")
 def predicted_effects():
-    rows = []
+    rows, singular, text = [], 0, said("conditions.md")
+    fillers = pd.read_csv(DOCS / "conditions" / "fillers.csv")
+    at = [between(row.estimate, row.low, row.high, 1) for row in fillers.itertuples()]
+    at[0] = at[0].replace("(", "(95 % interval ")
+    assert (
+        "{} ms per bit at the word, {} at the next and {} at the one after it".format(*at) in text
+    )
+    assert "18 items each" in text
     for name, label in (("npz", "NP/Z"), ("agreement", "agreement")):
         effects = pd.read_csv(DOCS / "conditions" / f"{name}.csv").set_index(["region", "source"])
         assert set(effects["items"]) == {18}
@@ -64,7 +72,10 @@ def predicted_effects():
             ("spillover_2", "second"),
         ):
             read, predicted = effects.loc[region, "readers"], effects.loc[region, "LSTM-gulordava"]
-            assert predicted.excess_low > 0
+            # Bonferroni's correction for six, by Student's t of 18 items.
+            wider = stats.t.ppf(1 - 0.025 / 6, 17) / stats.t.ppf(0.975, 17)
+            assert predicted.excess - wider * (predicted.excess - predicted.excess_low) > 0
+            singular += isinstance(read.note, str) and "singular" in read.note
             rows.append([
                 label if region == "critical" else "",
                 word,
@@ -72,6 +83,7 @@ def predicted_effects():
                 between(predicted.effect, predicted.low, predicted.high, 1),
                 between(predicted.share, predicted.share_low, predicted.share_high, 2),
             ])  # fmt: skip
+    assert {3: "Three of the six mixed models are singular"}[singular] in text
     return rows
 
 
@@ -173,10 +185,11 @@ def leads_by_language():
         f"(Q({every.df_between:.0f}) = {every.q_between:.2f}, p .{100 * every.p_between:.0f})"
         in text
     )
-    assert every.k == 3 and f"(I² {every.i2:.0f} %)" in text
+    assert every.k == 3 and f"I² ({every.i2:.0f} %) says little" in text
     assert every.random_low < 0 < every.random_high and every.fixed_low > 0
     whole = effects[effects.measure == "all"].set_index("label").low
-    assert whole["UCL"] > 0 and whole["Provo"] > 0
+    assert whole.index[whole > 0].tolist() == ["UCL", "Provo"]
+    assert "the intervals of UCL, Provo and the fixed effect do" in text
     return rows
 
 

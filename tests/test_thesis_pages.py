@@ -199,10 +199,7 @@ def test_length_and_surprisal_by_type():
         return f"{value:.3f}".lstrip("0")
 
     assert f"with frequency at ρ = {short(frequency)}" in MEASURES
-    a, b, c, d = map(short, higher.rho)
-    assert f"LSTM {a}, FOFE-0.7 {b}, the masked LM {c} and {d}" in MEASURES
-    t = higher.steiger_t
-    assert t.min() > 1.96 and f"(Steiger's t {t.min():.1f} to {t.max():.1f};" in MEASURES
+    assert (higher.steiger_t > 1.96).all()  # with Holm's correction: tests/test_numbers_in_prose.py
     ngrams = lms[lms.index.str.startswith("KN")]
     others = lms.drop([*higher.index, *ngrams.index])
     assert (others.steiger_t.abs() < 1.96).all() and (ngrams.steiger_t < -1.96).all()
