@@ -408,6 +408,18 @@ def test_serial_position_of_a_pretrained_network():
     assert "Recall is below 2 %" in text and "40 lists of each length" in text
 
 
+def test_serial_position_of_the_open_study():
+    rows = pd.read_csv(DOCS / "serial_position" / "open_study.csv")
+    recognised, recalled = (rows[rows.task == task] for task in ("recognition", "recall"))
+    assert recognised.lm.nunique() == 5
+    assert ((recognised.mean_low < 50) & (recognised.mean_high > 50)).all()
+    ends = "recognize {:.0f} to {:.0f} % of words, and no interval excludes chance"
+    text = said("serial_position.md")
+    assert ends.format(recognised["mean"].min(), recognised["mean"].max()) in text
+    most = math.ceil(10 * recalled["mean"].max()) / 10
+    assert f"they recall at most {most} %" in text
+
+
 def test_choice_of_a_family():
     text, folder = said("regression.md"), DOCS / "families"
     rows = pd.read_csv(folder / "family_choice.csv")

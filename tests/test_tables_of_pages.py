@@ -193,6 +193,53 @@ def leads_by_language():
     return rows
 
 
+@of("abusive_words.md", "features")
+def abusive_words():
+    rows = pd.read_csv(DOCS / "abusive_words" / "features.csv").fillna({"lm": "", "missing": ""})
+    f1 = rows[rows.missing == ""].set_index(["features", "lm"])
+
+    def of_lms(features):
+        return ", ".join(
+            number(f1.f1[features, lm], 1) for lm in ("Pythia", "dVM-TI", "ALiBi-mix-TI")
+        )
+
+    names = {
+        "MAJORITY": "majority class",
+        "WNusage": "WordNet 3.0: usage",
+        "WNsuper": "supersenses",
+        "WNgloss": "glosses",
+        "WNusage+WNsuper+WNgloss": "all three",
+    }
+    made = [
+        [label, f"{number(f1.f1[key, ''], 1)} ({number(f1.published_f1[key, ''], 1)})"]
+        for key, label in names.items()
+    ]
+    entries = f1.entries["embeddings", "Pythia"]
+    both = "linguistic, those here+embeddings"
+    published = f1.published_f1["embeddings", "Pythia"]
+    made += [
+        [
+            f"vectors of no bias, dVM, mixed slopes, of the {entries:.0f} entries that are one token",
+            f"{of_lms('embeddings')} (word2vec of 3.5 billion words: {published})",
+        ],
+        ["with vectors made of similar words", of_lms("embeddings+SWordSS")],
+        ["WordNet and vectors", of_lms(both)],
+        ["with vectors made of similar words", of_lms(f"{both}+SWordSS")],
+    ]
+    (ranking,) = pd.read_csv(DOCS / "abusive_words" / "agreement.csv").itertuples()
+    assert (ranking.features, ranking.lm) == (f"{both}+SWordSS", "ALiBi-mix-TI")
+    text = said("abusive_words.md")
+    assert (
+        f"of the {ranking.entries:,} entries that are not in the base lexicon {ranking.overlap:.0f} %"
+        in text
+    )
+    assert (
+        f"ρ = {ranking.spearman:.2f}, area under the ROC curve {ranking.auc:.2f}".replace("0.", ".")
+        in text
+    )
+    return made
+
+
 @of("lossy.md", "erasure")
 def errors_of_erasures():
     runs = [run_of(f"{name}.amd-epyc-25-1-thread") for name in ("erasures", "erasures_smollm2")]
