@@ -4,6 +4,8 @@
     python setup/open_study.py results/open_stored/night    # store the results' files, and fill in
     python setup/open_study.py                              # fill in from the stored files
 
+matched.csv and matched_curves.csv are curves_matched.csv and curves.csv of docs/open-study/matched.yaml.
+
 The page's text is setup/open_study.md: `{contrast primary}` is a difference with its interval,
 `{claim primary}` its verdict, `{table lms}` a table.
 """
@@ -204,6 +206,9 @@ def tables() -> dict[str, str]:
         leads = pd.concat([over, -under, pd.Series({BASELINE: 0.0})])
         rho = leads.corr(lms.set_index("lm").perplexity, method="spearman")
         filled[f"rho {name}"] = number(rho, 2)
+    for _, row in pd.read_csv(FOLDER / "matched.csv").iterrows():
+        ends = interval(row, "low_all", "high_all")
+        filled[f"matched {row.lm}"] = f"{number(row.difference, sign=True)} {ends}"
     filled["table lms"] = _rows(
         ["LM", "ΔLogLik (95 %)", "− no bias (95 %)", "simultaneous", "p", "better", "perplexity"],
         [

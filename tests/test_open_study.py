@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import math
 import re
 from pathlib import Path
 
@@ -165,6 +166,24 @@ def test_the_page_s_sentences_on_pairs_and_on_the_paper_s_endpoint():
         "for mixed slopes against it, both directions are open; for slope 1 at inference it is open whether it is worse"
         in page
     )
+
+
+def test_lms_at_the_same_perplexity():
+    """No bias is interpolated between the steps around the perplexity; both differences are open."""
+    matched = pd.read_csv(FOLDER / "matched.csv").set_index("lm")
+    curves = pd.read_csv(FOLDER / "matched_curves.csv").query("dataset == 'all'")
+    curves = curves.set_index(["quantity", "lm", "step"]).value
+    assert set(matched.index) == {"ALiBi-mix-TI", "ALiBi-1-TI"} and (matched.seeds == 2).all()
+    assert ((matched.low_all < 0) & (matched.high_all > 0)).all()
+    for lm, row in matched.iterrows():
+        assert row.perplexity == pytest.approx(curves["perplexity", lm, 5000])
+        bits = [math.log2(curves["perplexity", "Pythia", step]) for step in (2500, 5000)]
+        share = (math.log2(row.perplexity) - bits[0]) / (bits[1] - bits[0])
+        first, last = (curves["delta_loglik", "Pythia", step] for step in (2500, 5000))
+        assert 0 < share < 1 and row.step_against == pytest.approx(2500 * (1 + share))
+        assert row.delta_loglik_against == pytest.approx(first + share * (last - first))
+        assert row.difference == pytest.approx(row.delta_loglik - row.delta_loglik_against)
+        assert row.delta_loglik == pytest.approx(curves["delta_loglik", lm, 5000])
 
 
 COMMANDS = {
