@@ -70,7 +70,10 @@ def test_retention_of_what_a_reader_fixated():
     assert "seen" in seen or "skipped" in seen
     best = rows.loc[seen]
     told = between(best.delta_loglik, best.low_all, best.high_all).replace(" (", " nats above own fixations (")  # fmt: skip
-    assert f"skipped words as seen, {told}" in said("readers-memory.md")
+    text = said("readers-memory.md")
+    assert f"skipped words as seen, {told}" in text
+    lead = 0.5 * best.n / 1000
+    assert f"A lead of {lead:.0f} nats (0.5 per 1,000 observations)" in text
 
 
 def test_search_and_perplexity_of_a_pretrained_network():
@@ -78,8 +81,24 @@ def test_search_and_perplexity_of_a_pretrained_network():
     trials = pd.read_csv(DOCS / "pretrained" / "search.csv").nlargest(5, "loglik")
     ends = f"from {trials.decay.min():.1f} to {trials.decay.max():.1f}"
     assert f"decays {ends}, which are not identified" in text
+    (weight,) = {f"{weight:.2f}".removeprefix("0") for weight in trials.weight.nlargest(1)}
+    every = pd.read_csv(DOCS / "pretrained" / "search.csv")
+    identity = every.loglik[every.weight.idxmin()]  # hardly any bias
+    assert f"a weight of {weight} (5.6 nats above no bias" in text
+    assert trials.loglik.max() - identity == pytest.approx(5.6, abs=0.3)
     rows = pd.read_csv(DOCS / "pretrained" / "smollm2.csv").set_index("bias")
     steep = rows.perplexity[["ALiBi-1", "ALiBi-4", "ALiBi-16"]]
+    contrasts = pd.read_csv(DOCS / "open-study" / "contrasts.csv").set_index("analysis")
+    same = contrasts.observations["without_geco"]  # of the same nine responses
+    assert f"({same:,} observations" in text and f"for all {len(rows) - 1}" in text
+    beyond = rows.beyond_5_words_bits
+    told = "the last five give {:.2f} bits about the next one without a bias, {:.2f} with dVM"
+    assert told.format(beyond["no bias"], beyond["dVM"]) in text
+    half = rows.half_life_words
+    told = (
+        "halves within {:.1f} words, with a window of 5 within {:.1f}, with one of 20 within {:.1f}"
+    )
+    assert told.format(*half[["no bias", "window-5", "window-20"]]) in text
     told = "from {:.0f} to {:,.0f} or more (up to {:,.0f})"
     assert told.format(rows.perplexity["no bias"], steep.min(), steep.max()) in text
 
@@ -99,6 +118,69 @@ def test_endpoints_with_few_subjects_and_varying_slopes():
     for likelihood in ("fixed_effects", "modelblocks"):
         power = rows.power["held_out", "given_fits", likelihood]
         assert power["slope_sd=1.5"] < power["default"] / 2
+
+
+def test_sentences_on_factorial_experiments_and_bias():
+    text = said("endpoint.md")
+    rows = pd.read_csv(DOCS / "endpoint" / "factorial.csv")
+    by = {name: rows[rows.endpoint == name] for name in rows.endpoint.unique()}
+
+    def ends(values):
+        return f"{percent(values.min())} to {percent(values.max())}"
+
+    crossed, conditional = by["crossed, stimuli"], by["conditional"]
+    least = percent(crossed.coverage.min())
+    assert f"({ends(crossed['size'])} %) and covers in {least} % or more" in text
+    few = crossed[(crossed["items"] <= 24) & crossed.latin].power
+    assert f"with 24 items or fewer, each read in one condition, it hardly ever finds an LM better ({ends(few)} %)" in text  # fmt: skip
+    told = f"holds them, too ({ends(conditional['size'])} %; {ends(conditional.coverage)} %)"
+    assert told.replace("holds them", "The conditional endpoint holds them") in text
+    readers = conditional[(conditional.readers == 216) & (conditional["items"] == 24)].power.item()
+    own = crossed[(crossed.readers == 216) & (crossed["items"] == 24)].power.item()
+    assert f"it finds more ({percent(readers)} instead of {percent(own)} %)" in text
+    designs = ["readers", "items", "conditions", "latin", "regions", "effect", "item_sd"]
+    versions = by["crossed, versions"].set_index(designs).power
+    stimuli = crossed.set_index(designs).power[versions.index]
+    two, four, whole = (
+        [
+            percent(of.xs((c, latin), level=("conditions", "latin")).iloc[0])
+            for of in (versions, stimuli)
+        ]
+        for c, latin in ((2, True), (4, True), (2, False))
+    )
+    assert f"with two conditions ({two[0]} instead of {two[1]} %; complete: {whole[0]} instead of {whole[1]})" in text  # fmt: skip
+    assert f"With four it does not ({four[0]} and {four[1]} %)" in text
+    bias = pd.read_csv(DOCS / "endpoint" / "candidates.csv").query(
+        "baseline == 'all' and data == 'crossed' and likelihood == 'marginal'"
+    )
+    bias = bias.set_index("setting").delta_loglik_a_bias.map(lambda value: f"{-value:.1f}")
+    told = f"1.0 with three seeds, {bias['subjects=10']} with ten subjects, {bias['slope_sd=1']} and {bias['slope_sd=1.5']} with slope sds"  # fmt: skip
+    assert told in text
+
+
+def test_intervals_of_few_seeds():
+    text = said("how_sure.md")
+    rows = pd.read_csv(DOCS / "endpoint" / "dependence.csv").query("by_seed > 0").by_larger
+    assert f"{rows.min():.0f} to {rows.max():.0f} %)." in text
+    two, three = stats.t.ppf(0.975, [1, 2])
+    assert f"extends up to {two:.1f} `se` on either side, with three {three:.1f}" in text
+
+
+def test_contexts_of_readers():
+    run, text = run_of("reader_contexts.amd-epyc-25-1-core"), said("lossy.md")
+    told = f"The {run['contexts']:,} contexts of Provo's 84 readers take `small-english` {run['seconds']:.0f} s of one core, {run['ratio_vs_one_by_one']} times faster"  # fmt: skip
+    assert told in text and f"leaves at most {run['largest_ratio']}" in text
+
+
+def test_corrections_of_the_theories_comparisons():
+    text = said("open-study/theories.md")
+    beyond = pd.read_csv(DOCS / "open-study" / "theories_beyond.csv")
+    count = int(beyond.filter(regex="^delta_loglik").notna().sum().sum())
+    bonferroni = stats.norm.ppf(1 - 0.025 / count)
+    assert (
+        f"{count} comparisons, and with a correction for them ({bonferroni:.1f} standard errors)"
+        in text
+    )
 
 
 def test_false_positives_of_degrees_of_freedom():
