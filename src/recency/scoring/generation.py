@@ -1,5 +1,6 @@
 """Continue texts with a causal network, greedily or by sampling."""
 
+import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -114,8 +115,11 @@ def _next_logits(network, texts: list[list[int]], window: int | None, cache=None
     if is_longer:
         texts, cache = [text[-window:] for text in texts], None
     ids = torch.tensor(texts, device=network.device)
+    # Its name until transformers 5.23; from 5.40 on it is an error.
+    is_old = "past_key_values" in inspect.signature(network.forward).parameters
+    name = "past_key_values" if is_old else "cache"
     if not is_longer and getattr(network.config, "use_cache", False):
-        settings = {"past_key_values": cache, "use_cache": True}
+        settings = {name: cache, "use_cache": True}
     else:
         settings = {"use_cache": False}
 
@@ -132,4 +136,4 @@ def _next_logits(network, texts: list[list[int]], window: int | None, cache=None
             output = network(input_ids=inputs, **settings)
     finally:
         hook.remove()
-    return output.logits[:, -1].float().cpu().numpy(), getattr(output, "past_key_values", None)
+    return output.logits[:, -1].float().cpu().numpy(), getattr(output, name, None)
