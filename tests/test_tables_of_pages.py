@@ -185,11 +185,11 @@ def leads_by_language():
         f"(Q({every.df_between:.0f}) = {every.q_between:.2f}, p .{100 * every.p_between:.0f})"
         in text
     )
-    assert every.k == 3 and f"I² ({every.i2:.0f} %) says little" in text
+    assert every.k == 3 and f"I² ({every.i2:.0f} %) of three corpora says little" in text
     assert every.random_low < 0 < every.random_high and every.fixed_low > 0
     whole = effects[effects.measure == "all"].set_index("label").low
     assert whole.index[whole > 0].tolist() == ["UCL", "Provo"]
-    assert "the intervals of UCL, Provo and the fixed effect do" in text
+    assert "The intervals of UCL, Provo and the fixed effect exclude zero" in text
     return rows
 
 
