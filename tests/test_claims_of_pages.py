@@ -290,7 +290,7 @@ def test_order_of_the_theories():
     others = half.drop("surprisal-gated-TI")
     gated = half["surprisal-gated-TI"]
     assert len(half) == 10 and "lossy" not in " ".join(half.index)
-    told = f"is halved within {math.ceil(others.max())} words (surprisal-gated: {gated:.0f}; lossy context was not measured)"
+    told = f"has fallen to half of its mean at two to five words by {math.ceil(others.max())} words (surprisal-gated: {gated:.0f}; lossy"
     assert told in text
     text_half = retained[retained.source == "triggering"].groupby("lm").half_left_words.first()
     assert half.max() < text_half["they … they"] and text_half.isna().sum() == 2
@@ -385,7 +385,7 @@ def test_masked_networks_of_the_open_study():
     ended = tuned.groupby("task")[["runs", "ended"]].sum()
     assert (ended.runs == 15).all() and set(tuned.epochs) == {3} and set(tuned.train) == {1000}
     assert ended.ended.to_dict() == {"CoLA": 15, "MRPC": 15, "RTE": 5, "SST-2": 5, "STS-B": 4}
-    assert "of fifteen fine-tunings (three epochs, 1,000 examples), all of CoLA and MRPC, five of RTE and SST-2, four of STS-B" in text  # fmt: skip
+    assert "of fifteen fine-tunings (three epochs, 1,000 examples), all of CoLA and MRPC, five each of RTE and SST-2, four of STS-B" in text  # fmt: skip
     for task, share in (("CoLA", "68.9"), ("MRPC", "66.5")):
         assert {f"{x:.1f}" for x in tuned[tuned.task == task][["best", "majority"]].stack()} == {share}  # fmt: skip
         assert f"{task}'s {share}" in text
@@ -413,11 +413,12 @@ def test_serial_position_of_the_open_study():
     recognised, recalled = (rows[rows.task == task] for task in ("recognition", "recall"))
     assert recognised.lm.nunique() == 5
     assert ((recognised.mean_low < 50) & (recognised.mean_high > 50)).all()
-    ends = "recognize {:.0f} to {:.0f} % of words, and no interval excludes chance"
+    ends = "recognize {:.0f} to {:.0f} % of words, and no 95 % interval excludes chance"
     text = said("serial_position.md")
     assert ends.format(recognised["mean"].min(), recognised["mean"].max()) in text
     most = math.ceil(10 * recalled["mean"].max()) / 10
-    assert f"they recall at most {most} %" in text
+    lures = [math.ceil(10 * recalled.chance.agg(end)) / 10 for end in ("min", "max")]
+    assert f"they recall at most {most} %, lures {lures[0]} to {lures[1]} %" in text
 
 
 def test_choice_of_a_family():
@@ -448,7 +449,7 @@ def test_choice_of_a_family():
     assert (rho.min().min(), rho.max().max()) == (0.8, 1)
     assert (skewed.min().min(), skewed.max().max(), inverse) == (-0.1, 0.7, -0.4)
     told = "with the Gaussian's is .8 to 1, except with the ex-Gaussian in self-paced reading (−.1 to .7) and the inverse Gaussian, identity link, in Natural Stories (−.4)"  # fmt: skip
-    assert told in text and "five networks of one training each, conditional likelihood" in text
+    assert told in text and "five LMs from four trainings, conditional likelihood" in text
     means = rows[rows.response == "ucl_spr.SPR"].groupby("family").delta_loglik.mean()
     assert f"its mean is {means.min():.0f} to {means.max():.0f} nats by family" in text
     links = pd.read_csv(folder / "linking_choice.csv")
@@ -497,8 +498,9 @@ def test_memory_that_text_requires():
     retained = pd.read_csv(DOCS / "open-study" / "theories_retention.csv")
     retained = retained[retained.source == "triggering"]
     retained = retained.set_index(["lm", retained.distance.round()])
-    told = "65 words after *she*, a later *she* has {:.0f} % of the effect at two to five words, after 900 words {:.0f} %"  # fmt: skip
-    far, farthest = (retained.percent["she … she", distance] for distance in (65, 935))
-    assert told.format(far, farthest) in said("open-study/theories.md")
+    told = "is highest for *she* after eight words ({:.0f} %), {:.0f} % after 65 and {:.0f} % after 900"
+    she = retained.percent["she … she"]
+    assert she.idxmax() == 8
+    assert told.format(*she[[8, 65, 935]]) in said("open-study/theories.md")
     half = retained.half_left_words["they … they"].iloc[0]
-    assert f"of *they*, half is left after {half:.0f} words" in said("open-study/theories.md")
+    assert f"for *they* it is 50 % after {half:.0f} words" in said("open-study/theories.md")

@@ -184,6 +184,11 @@ def test_lms_at_the_same_perplexity():
         assert row.delta_loglik_against == pytest.approx(first + share * (last - first))
         assert row.difference == pytest.approx(row.delta_loglik - row.delta_loglik_against)
         assert row.delta_loglik == pytest.approx(curves["delta_loglik", lm, 5000])
+    texts = pd.read_csv(FOLDER / "matched_curves.csv").query(
+        "quantity == 'perplexity' and step == 5000"
+    )
+    ucl = texts[texts.dataset == "ucl_spr"].set_index("lm").value
+    assert ucl["ALiBi-1-TI"] < ucl["Pythia"]
 
 
 COMMANDS = {

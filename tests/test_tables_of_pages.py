@@ -189,7 +189,17 @@ def leads_by_language():
     assert every.random_low < 0 < every.random_high and every.fixed_low > 0
     whole = effects[effects.measure == "all"].set_index("label").low
     assert whole.index[whole > 0].tolist() == ["UCL", "Provo"]
-    assert "The intervals of UCL, Provo and the fixed effect exclude zero" in text
+    assert (
+        "The intervals of UCL (FP, both), Provo (GP, both) and the fixed effect exclude zero"
+        in text
+    )
+    measures = effects[effects.low > 0]
+    assert list(zip(measures.label, measures.measure)) == [
+        ("UCL", "FP"),
+        ("UCL", "all"),
+        ("Provo", "GP"),
+        ("Provo", "all"),
+    ]
     return rows
 
 
@@ -219,7 +229,7 @@ def abusive_words():
     published = f1.published_f1["embeddings", "Pythia"]
     made += [
         [
-            f"vectors of no bias, dVM, mixed slopes, of the {entries:.0f} entries that are one token",
+            f"vectors of no bias, dVM, mixed slopes, which only {entries:.0f} of the 1,650 entries have",
             f"{of_lms('embeddings')} (word2vec of 3.5 billion words: {published})",
         ],
         ["with vectors made of similar words", of_lms("embeddings+SWordSS")],
@@ -229,6 +239,8 @@ def abusive_words():
     (ranking,) = pd.read_csv(DOCS / "abusive_words" / "agreement.csv").itertuples()
     assert (ranking.features, ranking.lm) == (f"{both}+SWordSS", "ALiBi-mix-TI")
     text = said("abusive_words.md")
+    alone = rows[rows.features.isin(["embeddings", "embeddings+SWordSS"])].recall
+    assert f"their recall is {alone.min():.1f} to {alone.max():.1f} %" in text
     assert (
         f"of the {ranking.entries:,} entries that are not in the base lexicon {ranking.overlap:.0f} %"
         in text

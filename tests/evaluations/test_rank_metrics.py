@@ -138,27 +138,38 @@ def with_shared_keys():
     return networks
 
 
+def with_states():
+    """Return a Mamba, and a network of a convolution and attention."""
+    shape = {"vocab_size": 300, "bos_token_id": 0, "eos_token_id": 0, "hidden_size": 16, "num_hidden_layers": 2}  # fmt: skip
+    lfm2 = transformers.Lfm2Config(
+        intermediate_size=32, num_attention_heads=4, num_key_value_heads=2,
+        layer_types=["conv", "full_attention"], **shape,
+    )  # fmt: skip
+    mamba = transformers.MambaForCausalLM(transformers.MambaConfig(**shape))
+    return [mamba.eval(), transformers.Lfm2ForCausalLM(lfm2).eval()]
+
+
 def test_a_cache_changes_no_logits():
     """Rows leave it as their texts end, and a text may outgrow the network's window."""
-    networks = [network_of(bias).network for bias in BIASED] + with_shared_keys()
+    networks = [network_of(bias).network for bias in BIASED] + with_shared_keys() + with_states()
     random = np.random.default_rng(2)
     with_cache = []
     for network in networks:
-        window = network.config.max_position_embeddings
+        window = getattr(network.config, "max_position_embeddings", None)
         texts, cache = random.integers(3, 250, (3, 7)).tolist(), None
         for step in range(8):
             logits, cache = generation._next_logits(network, texts, window, cache)
-            read = torch.tensor([text[-window:] for text in texts])
+            read = torch.tensor([text[-window:] if window else text for text in texts])
             with torch.no_grad():
                 expected = network(read, use_cache=False).logits[:, -1]
             np.testing.assert_allclose(logits, expected, atol=2e-5)
             if cache is not None and step == 3:
-                cache.batch_select_indices(torch.tensor([0, 2]))
+                cache = generation._select_rows(cache, torch.tensor([0, 2]))
             texts = [text for row, text in enumerate(texts) if step != 3 or row != 1]
             texts = [[*text, int(random.integers(3, 250))] for text in texts]
             if step == 1:
                 with_cache.append(cache is not None)
-    assert with_cache == [True, True, True, True, False, True, True]
+    assert with_cache == [True, True, True, True, False, True, True, True, True]
 
 
 def test_draws_are_seeded_and_end_with_a_sentence(model):

@@ -83,7 +83,7 @@ def continuations(
                 else:
                     left.append(index)
             if cache is not None and 0 < len(left) < len(rows):
-                cache.batch_select_indices(torch.tensor(left, device=model.network.device))
+                cache = _select_rows(cache, torch.tensor(left, device=model.network.device))
             rows = [rows[index] for index in left]
     return continued
 
@@ -94,6 +94,19 @@ def _group_by_length(texts: list[list[int]]) -> Iterator[list[int]]:
     for _, group in itertools.groupby(order, key=lambda row: len(texts[row])):
         rows = list(group)
         yield from (rows[first : first + ROWS] for first in range(0, len(rows), ROWS))
+
+
+def _select_rows(cache, rows: torch.Tensor):
+    """Return the cache of some of its texts; None if it holds more than keys and values by text.
+
+    Recurrent states can't be selected, or are left as they are (Mamba, Lfm2 and others).
+    """
+    from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+    if not all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in cache.layers):
+        return None
+    cache.batch_select_indices(rows)
+    return cache
 
 
 def _choose_token(logits: np.ndarray, temperature: float, random: np.random.Generator) -> int:

@@ -126,14 +126,16 @@ def summarise(rows: pd.DataFrame, variable: str, unit: str, order: Sequence[Any]
 
 
 def t_width(n: int) -> float:
-    """Return half of the 95 % interval of a mean of n items in standard errors; NaN for one item."""
+    """Return half of the 95 % interval of a mean of n items in standard errors."""
     from scipy.stats import t
 
-    return float(t.ppf(0.975, n - 1)) if n > 1 else math.nan
+    return float(t.ppf(0.975, n - 1))
 
 
 def _half_width(values: np.ndarray) -> float:
     """Return half of the 95 % interval of a mean, by Student's t; NaN for one value."""
+    if len(values) < 2:
+        return math.nan
     return t_width(len(values)) * values.std(ddof=1) / math.sqrt(len(values))
 
 
@@ -445,7 +447,7 @@ def main(
     out_effects, out_by_item : path
         CSVs of EFFECTS and ITEMS, without rows where there are no contrasts. Effects are in the
         response's unit; low and high are the ends of 95 % intervals, of readers' mean effects, `excess` and
-        `share` by Student's t with a degree of freedom less than items. `excess` is the readers' effect
+        `share` by Student's t, with one degree of freedom fewer than items or subjects. `excess` is the readers' effect
         minus the predicted one, which surprisal does not explain, `share` predicted over observed.
     lms : sequence of mapping
         With the key lm.
@@ -589,7 +591,8 @@ def _sources(
     except REFUSALS as error:
         raise InputError(f"{where}: {error}") from None
     count = {"items": len(fit.items)}
-    width = t_width(len(fit.items))  # few items determine the mean effect on new ones
+    # Few items, or readers, determine the mean effect on new ones.
+    width = t_width(min(len(fit.items), rows["subject"].nunique()))
     yield (
         {"source": READERS, **count, "sd_items": fit.sd, "note": fit.note}
         | _interval(fit.effect, fit.se, width),
