@@ -303,7 +303,7 @@ SIMULATED = {
     READERS + "{items: 40}}}}": "readers → items: 40 is more than the 12 stories",
     READERS + "{residual_sd: -1}}}}": "residual_sd: -1 is less than the minimum of 0",
     READERS + "{sentence_sd: 1.0e+300}}}}": "sentence_sd: 1e+300 is greater than the maximum of 100000",
-    READERS + "{coefficients: {length: -1.0e+9}}}}}": "coefficients → length: -1000000000.0 is less than the minimum of -100000",
+    READERS + "{coefficients: {length: -1.0e+9}}}}}": "coefficients → length: -1000000000.0 is less than the minimum of -250",
     READERS + "{slips: 1.5}}}}": "slips: 1.5 is greater than the maximum of 1",
     READERS + "{coefficients: {surprisl: 3}}}}}": (
         "coefficients: unknown key 'surprisl'; did you mean 'surprisal'?"
