@@ -10,13 +10,12 @@ same words, one thread. The last line is one JSON object.
 """
 
 import argparse
-import time
 from pathlib import Path
 
 import checkout
 import numpy as np
 import torch
-from result import keep, processor
+from result import keep, processor, timed
 
 checkout.use()
 
@@ -30,12 +29,6 @@ ERASURES = {
     "power_law_exponent_1": {"form": "power_law", "exponent": 1},
 }
 TEXTS = 4
-
-
-def timed(score) -> tuple:
-    """Return what `score` returns and the seconds of the processor."""
-    start = time.process_time()
-    return score(), time.process_time() - start
 
 
 def main() -> None:

@@ -14,13 +14,12 @@ The last line is one JSON object.
 """
 
 import argparse
-import time
 from pathlib import Path
 
 import checkout
 import numpy as np
 import torch
-from result import keep, processor
+from result import keep, processor, timed
 
 checkout.use()
 
@@ -32,12 +31,6 @@ from recency.scoring.lossy.lossy_readers import SURPRISAL, CausalReader, Context
 TARGETS = {"seconds": 1200.0, "ratio_vs_one_by_one": 20.0}
 """Seconds of one core are at most so many, the ratio at least."""
 SAMPLE = 4000
-
-
-def timed(run) -> tuple[np.ndarray, float]:
-    """Return what `run` returns and the seconds of the processor."""
-    start = time.process_time()
-    return run(), time.process_time() - start
 
 
 def main() -> None:

@@ -4,7 +4,10 @@ import json
 import platform
 import shutil
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,6 +26,12 @@ def processor(used: str) -> str:
         if "cpu family" in found and not any(map(str.isdigit, name)):
             name += f" (family {found['cpu family']})"
     return f"{name}, {used}"
+
+
+def timed(run: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what `run` returns and the seconds of the processor."""
+    start = time.process_time()
+    return run(), time.process_time() - start
 
 
 def commit() -> str | None:

@@ -1,21 +1,12 @@
 """Measured numbers in the sentences of pages are those of the stored files."""
 
-import json
-
 import pandas as pd
 import pytest
 from scipy import stats
 
 from crosslmm.stats import detection, multiple_tests
 from recency.scoring import plausible
-from written import DOCS, between, cells, number, percent, said
-
-RESULTS = DOCS.parent / "benchmarks" / "results"
-
-
-def run_of(name):
-    """Return what a stored benchmark measured."""
-    return json.loads((RESULTS / f"{name}.json").read_text())["metrics"]
+from written import DOCS, between, cells, number, percent, run_of, said
 
 
 def test_mazes_lengths_and_ranks_of_the_open_study():

@@ -73,11 +73,17 @@ def test_numbers_of_marked_tables_are_in_their_files():
                 assert possible[place], (files, first, text, "is of another column")
 
 
-def test_the_page_is_filled_in_from_the_files():
+@pytest.fixture(scope="module")
+def setup():
+    """Return setup/open_study.py, imported."""
     spec = importlib.util.spec_from_file_location("open_study", ROOT / "setup" / "open_study.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert PAGES["README.md"] == module.page(), "python setup/open_study.py"
+    return module
+
+
+def test_the_page_is_filled_in_from_the_files(setup):
+    assert PAGES["README.md"] == setup.page(), "python setup/open_study.py"
     assert len(PAGES["README.md"].splitlines()) <= 250
 
 
@@ -113,21 +119,14 @@ def test_the_verdicts_in_the_answer_s_prose_are_those_of_the_files():
     assert [row[4] for row in shown] == ["no; no", "no; no", "no; yes", "no; no", "no; yes"]
 
 
-def test_all_pairs_of_lms_are_stored():
+def test_all_pairs_of_lms_are_stored(setup):
     """Ten for each analysis; the contrasts are among them, and their claims follow from the rule."""
     pairs = pd.read_csv(FOLDER / "pairs.csv")
     assert (pairs.groupby("analysis").size() == 10).all() and pairs.analysis.nunique() == 3
     contrasts = pd.read_csv(FOLDER / "contrasts.csv").set_index("analysis")
     of = pairs.set_index(["analysis", "lm", "against"])
-    between = {
-        "mixed": ("mixed", "no-bias"),
-        "slope-1": ("slope-1", "no-bias"),
-        "mixed-slope-1": ("mixed", "slope-1"),
-        "mixed-inference": ("mixed-inference", "no-bias"),
-        "slope-1-inference": ("slope-1-inference", "no-bias"),
-    }
     for (name, (lm, other)), analysis in itertools.product(
-        between.items(), pairs.analysis.unique()
+        setup.CONTRASTS.items(), pairs.analysis.unique()
     ):
         is_stored = (analysis, lm, other) in of.index
         pair = of.loc[(analysis, lm, other) if is_stored else (analysis, other, lm)]

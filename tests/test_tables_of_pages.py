@@ -1,15 +1,12 @@
 """Each table of measured numbers on a page is made again from its file, or is one of another test."""
 
-import json
 import re
 
 import pandas as pd
 import pytest
 from scipy import stats
 
-from written import DOCS, between, cells, number, percent, said, tables
-
-RESULTS = DOCS.parent / "benchmarks" / "results"
+from written import DOCS, between, cells, number, percent, run_of, said, tables
 
 #: (page, first cells of its header) → a function that returns its rows, by its files.
 MADE = {}
@@ -320,11 +317,6 @@ def refused_tables():
         [name, *(f"{100 * x:.0f} %" if pd.notna(x) else "" for x in share.loc[name])]
         for name in shown
     ]
-
-
-def run_of(name):
-    """Return what a stored benchmark measured."""
-    return json.loads((RESULTS / f"{name}.json").read_text())["metrics"]
 
 
 @of("benchmarks.md", "network", "processor")

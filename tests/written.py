@@ -1,9 +1,11 @@
-"""How pages write: their text in one line, the cells of their tables, and numbers."""
+"""How pages write: their text in one line, the cells of their tables, numbers; and stored benchmarks."""
 
+import json
 import re
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+RESULTS = DOCS.parent / "benchmarks" / "results"
 TABLE = re.compile(
     r"^(?:<!-- numbers of: (?P<files>.*?) -->\n\n)?(?P<head>\|.*\n)\|[-| :]+\|\n(?P<rows>(?:\|.*\n?)+)",
     re.MULTILINE,
@@ -52,3 +54,8 @@ def percent(share):
 def between(value, low, high, digits=0, sign=False):
     """Return a value with its interval."""
     return f"{number(value, digits, sign)} ({number(low, digits)} to {number(high, digits)})"
+
+
+def run_of(name):
+    """Return what a stored benchmark measured."""
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["metrics"]
